@@ -1,0 +1,3 @@
+module github.com/shedbolt/shedbolt
+
+go 1.26.0
