@@ -100,7 +100,7 @@ func scale(number string, unit time.Duration) (time.Duration, bool) {
 	if err != nil {
 		return -1, whole != "" && strings.Trim(whole, "0123456789") == ""
 	}
-	if n > math.MaxInt64/int64(unit)-1 {
+	if n > math.MaxInt64/int64(unit) {
 		return -1, true
 	}
 	d := time.Duration(n) * unit

@@ -34,6 +34,8 @@ var errUsedUp = fmt.Errorf("%w: its time is used up", ErrLost)
 func newLease(l *Locker, k Lock, g Grant, deadline time.Time) *Lease {
 	le := &Lease{locker: l, lock: k, grant: g, deadline: deadline}
 	le.ended, le.end = context.WithCancelCause(context.Background())
+	le.mu.Lock() // the timer may fire before it is stored
+	defer le.mu.Unlock()
 	le.timer = time.AfterFunc(time.Until(deadline), le.usedUp)
 	return le
 }
