@@ -111,6 +111,7 @@
 // hours. [Lease.Deadline] is the local, monotonic end of a lease. It is
 // conservative: it counts from before the request that took the lease, so the
 // store's lock_until comes later by at least the time the request took. A
-// further margin of AtMostFor/1000 + 20 ms, at most a tenth of AtMostFor, covers
-// clocks that run at slightly different rates and the time a cancellation needs.
+// further margin covers clocks that run at slightly different rates and the time
+// a cancellation needs: AtMostFor/1000 + 20 ms, at most a tenth of AtMostFor; and
+// one step of the store's clock, which may show a time up to a step ago.
 package core

@@ -160,7 +160,7 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	grant, err := bounded(ctx, l.cleanup/4, func(Grant, error) {}, func(ctx context.Context) (Grant, error) {
 		return l.extender.Extend(ctx, le.current(), d)
 	})
-	switch deadline := localDeadline(start, d); {
+	switch deadline := l.localDeadline(start, d); {
 	case err == nil:
 		le.move(deadline, &grant)
 		return le.Err() // an answer that came after the new end is no help (R12)

@@ -84,7 +84,7 @@ func (l *Locker) TryLock(ctx context.Context, k Lock) (*Lease, error) {
 	if err != nil {
 		return nil, opError("acquire", k.Name, err)
 	}
-	deadline := localDeadline(start, k.AtMostFor)
+	deadline := l.localDeadline(start, k.AtMostFor)
 	if !time.Now().Before(deadline) {
 		late := fmt.Errorf("%w: the grant was used up when its answer arrived after %v", ErrLost, time.Since(start).Round(time.Millisecond))
 		return nil, opError("acquire", k.Name, l.takeBack(ctx, claim, late)) // R12
@@ -184,8 +184,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // localDeadline is the local end of a lease of length d requested at start: see
 // "Clocks" in the package documentation.
-func localDeadline(start time.Time, d time.Duration) time.Time {
-	margin := min(d/10, d/1000+20*time.Millisecond)
+func (l *Locker) localDeadline(start time.Time, d time.Duration) time.Time {
+	margin := min(d/10, d/1000+20*time.Millisecond) + l.resolution
 	return start.Add(d - margin)
 }
 

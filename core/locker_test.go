@@ -122,11 +122,16 @@ func TestDurationsAreRoundedUp(t *testing.T) {
 		} {
 			l := newLocker(t, coarse{s, c.resolution})
 			lease, err := l.TryLock(t.Context(), core.Lock{Name: "job", AtMostFor: c.in, AtLeastFor: c.in})
-			if err != nil {
+			// A lease of a single step is rounded up too, and is then of no use: the
+			// store's clock may have shown a time up to a step ago.
+			if err != nil && (!errors.Is(err, core.ErrLost) || c.want > c.resolution) {
 				t.Fatal(err)
 			}
 			if got.AtMostFor != c.want || got.AtLeastFor != c.want {
 				t.Errorf("%v on a store of resolution %v: asked for %v and %v, want %v (R10)", c.in, c.resolution, got.AtMostFor, got.AtLeastFor, c.want)
+			}
+			if lease == nil {
+				continue
 			}
 			if err := lease.Release(t.Context()); err != nil || kept != c.want {
 				t.Errorf("released with %v, %v, want %v", kept, err, c.want)

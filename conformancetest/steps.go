@@ -1,0 +1,228 @@
+package conformancetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shedbolt/shedbolt/core"
+)
+
+// long is for locks that must not expire during a case.
+const long = 10 * time.Minute
+
+// short is for locks that must: some multiples of the resolution.
+func (e *env) short() time.Duration { return e.whole(max(300*time.Millisecond, 20*e.caps.Resolution)) }
+
+// whole rounds up to the store's resolution, as core would.
+func (e *env) whole(d time.Duration) time.Duration {
+	r := e.caps.Resolution
+	return (d + r - 1) / r * r
+}
+
+func randomText(n int) string { return strings.ToLower(rand.Text()[:n]) }
+
+func claim(name string, atMost time.Duration) core.Claim {
+	return core.Claim{Name: name, Owner: "suite", Token: rand.Text(), AtMostFor: atMost}
+}
+
+// must takes a lock that has to be free.
+func (e *env) must(p core.Provider, c core.Claim) core.Grant {
+	e.Helper()
+	g, err := p.Acquire(e.ctx, c)
+	if err != nil {
+		e.Fatalf("Acquire of a free lock %q: %v", c.Name, err)
+	}
+	if g.Name != c.Name || g.Owner != c.Owner || g.Token != c.Token {
+		e.Errorf("the grant is for %q/%q, want the claim's name, owner and token", g.Name, g.Owner)
+	}
+	return g
+}
+
+// refused tries a lock that has to be held.
+func (e *env) refused(p core.Provider, name, why string) *core.HeldError {
+	e.Helper()
+	_, err := p.Acquire(e.ctx, claim(name, long))
+	held, ok := errors.AsType[*core.HeldError](err)
+	if !ok {
+		e.Fatalf("Acquire = %v, want ErrHeld: %s", err, why)
+	}
+	if held.Name != name {
+		e.Errorf("the held error is about %q, want %q", held.Name, name)
+	}
+	return held
+}
+
+func (e *env) release(p core.Provider, g core.Grant, keepFor time.Duration) {
+	e.Helper()
+	if err := p.Release(e.ctx, g, keepFor); err != nil {
+		e.Fatalf("Release of a live grant: %v", err)
+	}
+}
+
+func (e *env) peek(name string) Peeked {
+	e.Helper()
+	p, err := e.h.Peek(e.ctx, name)
+	if err != nil {
+		e.Fatalf("Harness.Peek: %v", err)
+	}
+	return p
+}
+
+// found is peek of a record that has to be there.
+func (e *env) found(name string) Peeked {
+	e.Helper()
+	p := e.peek(name)
+	if !p.Found {
+		e.Fatalf("the store has no record of %q", name)
+	}
+	return p
+}
+
+// unchanged checks that nothing has been written to a record since before.
+func (e *env) unchanged(before Peeked, name, by string) {
+	e.Helper()
+	if after := e.peek(name); after.Raw != before.Raw {
+		e.Errorf("%s changed the record\nfrom %s\nto   %s", by, before.Raw, after.Raw)
+	}
+}
+
+// lost checks that an operation answered ErrLost.
+func (e *env) lost(err error, what string) {
+	e.Helper()
+	if !errors.Is(err, core.ErrLost) {
+		e.Errorf("%s = %v, want ErrLost", what, err)
+	}
+}
+
+// untilStore waits until the store's clock, as Peek reads it, has reached t.
+func (e *env) untilStore(name string, t time.Time) {
+	e.Helper()
+	for {
+		left := t.Sub(e.peek(name).StoreTime)
+		if left <= 0 {
+			return
+		}
+		if !e.pause(min(left, 20*time.Millisecond)) {
+			e.Fatalf("the store's clock has not reached %v", t)
+		}
+	}
+}
+
+// pause sleeps for d, and reports false when the case's time is up.
+func (e *env) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.ctx.Done():
+		return false
+	}
+}
+
+// freesAt tries a held lock again and again until it is granted, and checks both
+// sides of the instant at which it must become free, on the store's clock: no
+// grant before free, and no refusal at an attempt that began later than the
+// resolution after it.
+func (e *env) freesAt(p core.Provider, name string, free time.Time) core.Grant {
+	e.Helper()
+	for {
+		before := e.peek(name).StoreTime
+		g, err := p.Acquire(e.ctx, claim(name, long))
+		switch {
+		case err == nil:
+			after := e.found(name)
+			at := after.StoreTime
+			if !after.LockedAt.IsZero() {
+				at = after.LockedAt
+			}
+			if at.Before(free) {
+				e.Errorf("the lock was granted at %v, %v before it became free", at, free.Sub(at))
+			}
+			return g
+		case !errors.Is(err, core.ErrHeld):
+			e.Fatalf("Acquire of a held lock: %v", err)
+		case before.After(free.Add(e.caps.Resolution)):
+			e.Fatalf("the lock was refused at %v, %v after it had become free", before, before.Sub(free))
+		}
+		if !e.pause(10 * time.Millisecond) {
+			e.Fatal("the lock did not become free in time")
+		}
+	}
+}
+
+// locker makes a core.Locker on a provider.
+func (e *env) locker(p core.Provider, opts ...core.Option) *core.Locker {
+	e.Helper()
+	l, err := core.New(p, opts...)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return l
+}
+
+// extender returns a provider's optional ability; needsExtend has been checked.
+func (e *env) extend(p core.Provider, g core.Grant, d time.Duration) (core.Grant, error) {
+	return p.(core.Extender).Extend(e.ctx, g, d)
+}
+
+// counting passes everything through and counts the calls.
+type counting struct {
+	core.Provider
+	calls atomic.Int64
+}
+
+func (c *counting) Acquire(ctx context.Context, cl core.Claim) (core.Grant, error) {
+	c.calls.Add(1)
+	return c.Provider.Acquire(ctx, cl)
+}
+
+func (c *counting) Release(ctx context.Context, g core.Grant, d time.Duration) error {
+	c.calls.Add(1)
+	return c.Provider.Release(ctx, g, d)
+}
+
+// Capabilities hides the optional interfaces, which counting does not have.
+func (c *counting) Capabilities() core.Capabilities {
+	caps := c.Provider.Capabilities()
+	caps.Set &^= core.CapExtend | core.CapInspect
+	return caps
+}
+
+// slow passes everything through, after on has run before each Acquire.
+type slow struct {
+	counting
+	on func()
+}
+
+func (s *slow) Acquire(ctx context.Context, c core.Claim) (core.Grant, error) {
+	s.on()
+	return s.counting.Acquire(ctx, c)
+}
+
+func needs(set core.Capability) func(Harness, core.Capabilities) string {
+	return func(_ Harness, caps core.Capabilities) string {
+		if caps.Set.Has(set) {
+			return ""
+		}
+		return "the provider does not declare " + set.String()
+	}
+}
+
+func needsRemove(h Harness, _ core.Capabilities) string {
+	if h.Remove == nil {
+		return "the harness has no Remove"
+	}
+	return ""
+}
+
+func needsPut(h Harness, _ core.Capabilities) string {
+	if h.Put == nil {
+		return "the harness has no Put"
+	}
+	return ""
+}
