@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package main
+
+import "syscall"
+
+// endWithParent does nothing: this system can't tie a child's life to its
+// parent's.
+func endWithParent(*syscall.SysProcAttr) {}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/shedbolt/shedbolt/core"
+)
+
+// The pauses between tries on a database that is busy.
+const (
+	minPause = time.Millisecond
+	maxPause = 50 * time.Millisecond
+)
+
+// whileBusy makes a call again and again while SQLite says that the database is
+// busy: then the call has changed nothing. SQLite's own busy timeout, if there is
+// one, works inside call; but it does not cover every such answer, and many
+// programs set none.
+func (p *Provider) whileBusy(ctx context.Context, call func() error) error {
+	err := call()
+	if p.config.busyLimit == 0 || !busy(err) {
+		return err
+	}
+	end := time.NewTimer(p.config.busyLimit)
+	defer end.Stop()
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		wait := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-end.C:
+			wait.Stop()
+			return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, err)
+		}
+		if err = call(); !busy(err) {
+			return err
+		}
+	}
+}
+
+// SQLite's primary result codes that decide something here.
+const (
+	codeBusy      = 5  // another connection has the database locked
+	codeLocked    = 6  // another connection of a shared cache has the table locked
+	codeInterrupt = 9  // the driver broke off, because the context had ended
+	codeIO        = 10 // the operating system refused a write, or its commit
+)
+
+// code finds SQLite's primary result code in a driver's error, where the driver
+// has it as a method, as modernc.org/sqlite does. Of other drivers' errors it
+// knows SQLite's own words for those codes that are told apart here.
+func code(err error) (c int, known bool) {
+	if coded, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok {
+		return coded.Code() & 0xff, true // the rest is the extended code
+	}
+	for text, c := range map[string]int{
+		"database is locked":        codeBusy,
+		"database table is locked":  codeLocked,
+		"database schema is locked": codeLocked,
+		"interrupted":               codeInterrupt,
+		"disk I/O error":            codeIO,
+	} {
+		if strings.Contains(err.Error(), text) {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// busy reports whether a statement did not begin, or was rolled back, because
+// another connection was in its way.
+func busy(err error) bool {
+	if err == nil {
+		return false
+	}
+	c, _ := code(err)
+	return c == codeBusy || c == codeLocked
+}
+
+// classify marks a writing statement's error as core.Uncertain if it may have been
+// carried out. What SQLite answers with an error it has rolled back; but it can't
+// tell whether a commit that the operating system refused has reached the disk,
+// and an interrupt or the end of the context can come after the commit.
+func classify(ctx context.Context, err error) error {
+	c, known := code(err)
+	if ctx.Err() != nil && !busy(err) || known && (c == codeInterrupt || c == codeIO) {
+		return core.Uncertain(err)
+	}
+	return err
+}
