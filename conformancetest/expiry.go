@@ -144,7 +144,9 @@ func lateGrant(e *env) {
 }
 
 func lossIsTold(e *env) {
-	k := core.Lock{Name: e.name(), AtMostFor: e.short()}
+	k := core.Lock{Name: e.name(), AtMostFor: 3 * e.short()}
+	// The client connects before its time counts.
+	e.release(e.a, e.must(e.a, claim(k.Name, long)), 0)
 	r, err := e.locker(e.a).Run(e.ctx, k, func(ctx context.Context) error {
 		<-ctx.Done()
 		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
@@ -155,6 +157,5 @@ func lossIsTold(e *env) {
 	if !errors.Is(err, core.ErrLost) || r.Outcome != core.Lost {
 		e.Errorf("Run of a task that overruns = %v, %v, want lost", r.Outcome, err)
 	}
-	free := e.peek(k.Name)
-	e.release(e.b, e.freesAt(e.b, k.Name, free.LockedUntil), 0)
+	e.release(e.b, e.freesAt(e.b, k.Name, e.found(k.Name).LockedUntil), 0)
 }

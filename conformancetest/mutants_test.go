@@ -101,6 +101,9 @@ type mutant struct {
 	// may lists cases that depend on the schedule, or on which of several faults
 	// is seen first.
 	may []string
+	// loose allows any other case to fail as well: which ones meet the instant
+	// at which the fault shows is chance.
+	loose bool
 	// coarse gives the store a clock of 1 ms.
 	coarse bool
 }
@@ -195,7 +198,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"ownership/double_release", "ownership/extend_after_release", "inspection/inspect", "inspection/list", "shared_format/record_kept"},
-		may:   []string{"exclusion/counter_fuzz", "exclusion/linearizable"},
+		may:   []string{"expiry/loss_is_told", "exclusion/counter_fuzz", "exclusion/linearizable"},
 	},
 	{
 		name: "releases all names of the holder",
@@ -318,7 +321,8 @@ var mutants = []mutant{
 				return g, nil
 			}
 		},
-		fails: []string{"everything"},
+		fails: []string{"expiry/lock_until_is_store_time", "store_time/client_clock_skew", "store_time/client_clock_skew_release"},
+		loose: true, // most of the suite
 	},
 	{
 		name: "frees early",
@@ -346,7 +350,8 @@ var mutants = []mutant{
 				return c.base.acquire(ctx, cl)
 			}
 		},
-		fails: []string{"everything"},
+		fails: []string{"exclusion/free_after_release", "expiry/at_lock_until", "minimum_hold/held_until_at_least"},
+		loose: true, // whatever takes a lock again soon
 	},
 	{
 		name:   "is not free at equality",
@@ -360,15 +365,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"exclusion/free_after_release"},
-		may: []string{
-			"exclusion/counter_fuzz", "exclusion/names_are_independent", "exclusion/linearizable", "exclusion/acquire_then_held", "exclusion/idempotent_by_token",
-			"ownership/double_release", "ownership/release_by_token", "ownership/stale_release_keeps_successor", "ownership/same_label", "expiry/late_grant",
-			"minimum_hold/job_longer_than_at_least", "minimum_hold/failed_panicked_goexit",
-			"contexts_and_faults/nothing_leaks", "contexts_and_faults/cancelled_during", "contexts_and_faults/release_after_cancel",
-			"contexts_and_faults/pool_of_one", "contexts_and_faults/concurrent_use", "contexts_and_faults/cancelled_before",
-			"fencing/fence_increases", "inspection/force_release", "inspection/list", "shared_format/reads_java_record",
-			"contexts_and_faults/store_down", "contexts_and_faults/read_only", "contexts_and_faults/no_table", "contexts_and_faults/no_permission", "contexts_and_faults/other_breakage",
-		},
+		loose: true,
 	},
 	{
 		name: "keeps the first absolute end",
@@ -1012,19 +1009,13 @@ func TestMutants(t *testing.T) {
 		for id := range got {
 			proven[id] = true
 		}
-		if slices.Equal(m.fails, []string{"everything"}) {
-			if len(got) < 10 {
-				t.Errorf("mutant %q fails only %d cases", m.name, len(got))
-			}
-			continue
-		}
 		for _, id := range m.fails {
 			if _, ok := got[id]; !ok {
 				t.Errorf("mutant %q passes %s", m.name, id)
 			}
 		}
 		for id, detail := range got {
-			if !slices.Contains(m.fails, id) && !slices.Contains(m.may, id) {
+			if !m.loose && !slices.Contains(m.fails, id) && !slices.Contains(m.may, id) {
 				t.Errorf("mutant %q fails %s as well: %s", m.name, id, first(detail))
 			}
 		}

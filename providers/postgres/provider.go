@@ -2,15 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/shedbolt/shedbolt/core"
 )
 
@@ -57,9 +53,6 @@ const acquireTries = 4
 
 // Acquire implements core.Provider.
 func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error) {
-	if err := p.checkColumns(ctx); err != nil {
-		return core.Grant{}, err
-	}
 	holder := c.Holder()
 	for range acquireTries {
 		r, found, err := p.one(ctx, p.sql.acquire, c.Name, holder, c.AtMostFor.Microseconds())
@@ -153,6 +146,9 @@ func (p *Provider) one(ctx context.Context, sql string, args ...any) (core.Recor
 // query runs one statement in one round trip, with its errors marked as
 // core.Uncertain where the statement may have been carried out.
 func (p *Provider) query(ctx context.Context, sql string, args ...any) ([]core.Record, error) {
+	if err := p.checkColumns(ctx); err != nil {
+		return nil, err
+	}
 	explicit := p.explicit.Load()
 	records, err := p.attempt(ctx, explicit, sql, args)
 	if !explicit && serializationFailure(err) {
@@ -164,32 +160,28 @@ func (p *Provider) query(ctx context.Context, sql string, args ...any) ([]core.R
 	return records, err
 }
 
-func (p *Provider) attempt(ctx context.Context, explicit bool, sql string, args []any) (records []core.Record, err error) {
-	err = p.db.do(ctx, func(q querier) error {
-		if !explicit {
-			rows, err := q.Query(ctx, sql, args...)
-			if err != nil {
-				return err
-			}
-			records, err = pgx.CollectRows(rows, scan)
+// begin opens a transaction at the level that the statements are written for.
+const begin = "begin isolation level read committed"
+
+func (p *Provider) attempt(ctx context.Context, explicit bool, sql string, args []any) ([]core.Record, error) {
+	var records []core.Record
+	collect := func(rows pgx.Rows) (err error) {
+		records, err = pgx.CollectRows(rows, scan)
+		return err
+	}
+	err := p.db.do(ctx, func(q querier) error {
+		if explicit {
+			batch := &pgx.Batch{}
+			batch.Queue(begin)
+			batch.Queue(sql, args...).Query(collect)
+			batch.Queue("commit")
+			return q.SendBatch(ctx, batch).Close()
+		}
+		rows, err := q.Query(ctx, sql, args...)
+		if err != nil {
 			return err
 		}
-		batch := &pgx.Batch{}
-		batch.Queue("begin isolation level read committed")
-		batch.Queue(sql, args...)
-		batch.Queue("commit")
-		results := q.SendBatch(ctx, batch)
-		_, err := results.Exec()
-		if err == nil {
-			var rows pgx.Rows
-			if rows, err = results.Query(); err == nil {
-				records, err = pgx.CollectRows(rows, scan)
-			}
-		}
-		if err == nil {
-			_, err = results.Exec()
-		}
-		return errors.Join(err, results.Close())
+		return collect(rows)
 	})
 	if err != nil {
 		return nil, classify(err)
@@ -197,73 +189,15 @@ func (p *Provider) attempt(ctx context.Context, explicit bool, sql string, args 
 	return records, nil
 }
 
-// scan reads the five columns that every statement answers with.
+// scan reads what record.sql lists.
 func scan(row pgx.CollectableRow) (core.Record, error) {
 	var r core.Record
-	var lockedAt, lockUntil, now pgtype.Timestamp
+	var lockedAt, lockUntil, now int64
 	if err := row.Scan(&r.Name, &r.LockedBy, &lockedAt, &lockUntil, &now); err != nil {
 		return r, err
 	}
 	r.Owner, _ = core.ParseHolder(r.LockedBy)
-	r.LockedAt, r.LockedUntil, r.StoreTime = instant(lockedAt), instant(lockUntil), instant(now)
-	r.Fence = r.LockedAt.UnixMicro()
+	r.LockedAt, r.LockedUntil, r.StoreTime = time.UnixMicro(lockedAt).UTC(), time.UnixMicro(lockUntil).UTC(), time.UnixMicro(now).UTC()
+	r.Fence = lockedAt
 	return r, nil
-}
-
-// instant turns PostgreSQL's infinity, which an operator may have set to stop a
-// task for good, into a time that Go can compare.
-func instant(t pgtype.Timestamp) time.Time {
-	switch t.InfinityModifier {
-	case pgtype.Infinity:
-		return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-	case pgtype.NegativeInfinity:
-		return time.Time{}
-	}
-	return t.Time
-}
-
-// checkColumns refuses, once, a table on which locks would not be safe.
-func (p *Provider) checkColumns(ctx context.Context) error {
-	if p.checked.Load() {
-		return nil
-	}
-	c := p.config.columns
-	bad := ""
-	found := map[string]bool{}
-	err := p.db.do(ctx, func(q querier) error {
-		rows, err := q.Query(ctx, p.sql.columns, p.config.table.Sanitize(), c.Name, c.LockUntil, c.LockedAt, c.LockedBy)
-		if err != nil {
-			return err
-		}
-		var column, kind string
-		var deterministic bool
-		_, err = pgx.ForEachRow(rows, []any{&column, &kind, &deterministic}, func() error {
-			found[column] = true
-			switch text := kind == "text" || strings.HasPrefix(kind, "character varying"); {
-			case column == c.Name && (!text || !deterministic):
-				bad = fmt.Sprintf("column %q can't tell all names apart: make it varchar(64) with a deterministic collation", column)
-			case column == c.LockedBy && (!text || !deterministic):
-				bad = fmt.Sprintf("column %q can't tell all holders apart: make it varchar(255) with a deterministic collation", column)
-			case (column == c.LockUntil || column == c.LockedAt) && strings.HasSuffix(kind, " with time zone"):
-				bad = fmt.Sprintf("column %q is %s, whose meaning here depends on each session's time zone: ALTER COLUMN … TYPE timestamp USING … AT TIME ZONE 'UTC'", column, kind)
-			case (column == c.LockUntil || column == c.LockedAt) && kind != "timestamp without time zone" && kind != "timestamp(6) without time zone":
-				bad = fmt.Sprintf("column %q is %s, which rounds or is no time: ALTER COLUMN … TYPE timestamp", column, kind)
-			}
-			return nil
-		})
-		return err
-	})
-	if err != nil {
-		return plain(err) // it read the catalogue and wrote nothing
-	}
-	for _, column := range []string{c.Name, c.LockUntil, c.LockedAt, c.LockedBy} {
-		if bad == "" && !found[column] {
-			bad = fmt.Sprintf("column %q is missing", column)
-		}
-	}
-	if bad != "" {
-		return fmt.Errorf("postgres: table %s is not fit for locks: %s", p.config.table.Sanitize(), bad)
-	}
-	p.checked.Store(true)
-	return nil
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// DB is what a Provider needs of pgx: a *pgxpool.Pool or a *pgx.Conn.
+// DB is what a Provider needs of pgx: a *pgxpool.Pool, a *pgx.Conn, or something
+// that passes these methods on to one.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
@@ -49,9 +49,8 @@ func (s poolSession) do(ctx context.Context, f func(querier) error) error {
 	if err != nil {
 		return unsent{err}
 	}
-	// The pool closes a connection that comes back inside a transaction.
 	defer conn.Release()
-	return f(conn.Conn())
+	return use(ctx, conn.Conn(), f)
 }
 
 // connSession makes one call at a time, because a pgx.Conn can't do more.
@@ -65,61 +64,42 @@ func (s connSession) do(ctx context.Context, f func(querier) error) error {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
 	case <-ctx.Done():
-		return unsent{fmt.Errorf("postgres: the connection is busy: %w", context.Cause(ctx))}
+		return unsent{fmt.Errorf("postgres: the connection is busy: %w", ctx.Err())}
 	}
-	if s.conn.IsClosed() {
-		return unsent{errors.New("postgres: the connection is closed")}
-	}
-	if status := s.conn.PgConn().TxStatus(); status != 'I' {
+	switch {
+	case ctx.Err() != nil:
+		return unsent{ctx.Err()}
+	case s.conn.IsClosed():
+		return unsent{errors.New("postgres: the connection is closed, as pgx leaves it when a context ends during a call: make a new one, or use a pool")}
+	case s.conn.PgConn().TxStatus() != idle:
 		return unsent{errors.New("postgres: the connection has a transaction open, and a lock needs transactions of its own")}
 	}
-	err := f(s.conn)
-	if err != nil && !s.conn.IsClosed() && s.conn.PgConn().TxStatus() != 'I' {
-		_, rollbackErr := s.conn.Exec(context.WithoutCancel(ctx), "rollback")
+	return use(ctx, s.conn, f)
+}
+
+// idle is the server's word for a connection without a transaction.
+const idle = 'I'
+
+// rollbackLimit bounds a rollback, whose caller's context may have ended.
+const rollbackLimit = 5 * time.Second
+
+// use runs f, and leaves no transaction open on conn when a statement between
+// begin and commit has failed.
+func use(ctx context.Context, conn *pgx.Conn, f func(querier) error) error {
+	err := f(conn)
+	if conn.IsClosed() || conn.PgConn().TxStatus() == idle {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
+	defer cancel()
+	if _, rollbackErr := conn.Exec(ctx, "rollback"); rollbackErr != nil {
 		err = errors.Join(err, rollbackErr)
 	}
 	return err
 }
 
-// otherSession serves decorators of a pool or connection.
+// otherSession serves what passes calls on to a pool or connection. It can't see
+// what becomes of them, so that more of its errors count as core.Uncertain.
 type otherSession struct{ db DB }
 
 func (s otherSession) do(_ context.Context, f func(querier) error) error { return f(s.db) }
-
-// unsent marks an error before which no statement was sent.
-type unsent struct{ cause error }
-
-func (e unsent) Error() string { return e.cause.Error() }
-func (e unsent) Unwrap() error { return e.cause }
-
-// plain takes that mark off.
-func plain(err error) error {
-	if u, ok := errors.AsType[unsent](err); ok {
-		return u.cause
-	}
-	return err
-}
-
-// uncertain reports whether the statement may have been carried out although err
-// came back.
-func uncertain(err error) bool {
-	if _, ok := errors.AsType[unsent](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return false
-	}
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// The server, or a proxy, answered: what it answers with an ordinary
-		// error it has rolled back. An end of the connection is none: it can
-		// come after the commit. 40003 says by itself that it can't tell.
-		return pgErr.Severity != "ERROR" && pgErr.SeverityUnlocalized != "ERROR" ||
-			strings.HasPrefix(pgErr.Code, "08") || pgErr.Code == "40003"
-	}
-	return !pgconn.SafeToRetry(err)
-}
-
-func serializationFailure(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pgErr.Code == "40001"
-}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,21 +15,45 @@ import (
 // The pauses between tries on a database that is busy.
 const (
 	minPause = time.Millisecond
-	maxPause = 50 * time.Millisecond
+	maxPause = 10 * time.Millisecond
 )
 
 // whileBusy makes a call again and again while SQLite says that the database is
 // busy: then the call has changed nothing. SQLite's own busy timeout, if there is
 // one, works inside call; but it does not cover every such answer, and many
 // programs set none.
-func (p *Provider) whileBusy(ctx context.Context, call func() error) error {
-	err := call()
-	if p.config.busyLimit == 0 || !busy(err) {
-		return err
+//
+// A call that writes, or has to be made again, waits for its turn: SQLite has one
+// writer at a time, and many that try at once keep each other from it.
+func (p *Provider) whileBusy(ctx context.Context, a access, call func() error) error {
+	var err error
+	if a == reading {
+		if err = call(); !busy(err) {
+			return err
+		}
 	}
 	end := time.NewTimer(p.config.busyLimit)
 	defer end.Stop()
+	gaveUp := func() error {
+		return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, cmp.Or(err, errNoTurn))
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	default:
+		select {
+		case p.turn <- struct{}{}:
+			defer func() { <-p.turn }()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return gaveUp()
+		}
+	}
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		if err = call(); !busy(err) || p.config.busyLimit == 0 {
+			return err
+		}
 		wait := time.NewTimer(pause/2 + rand.N(pause))
 		select {
 		case <-wait.C:
@@ -37,13 +62,13 @@ func (p *Provider) whileBusy(ctx context.Context, call func() error) error {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-end.C:
 			wait.Stop()
-			return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, err)
-		}
-		if err = call(); !busy(err) {
-			return err
+			return gaveUp()
 		}
 	}
 }
+
+// errNoTurn says that calls of this process kept the database busy.
+var errNoTurn = errors.New("other calls were first")
 
 // SQLite's primary result codes that decide something here.
 const (

@@ -16,6 +16,7 @@ type Provider struct {
 	db     *sql.DB
 	config config
 	sql    statements
+	turn   chan struct{} // held by the one call that may write
 }
 
 // New makes a Provider on a database, which stays the caller's. It makes no I/O.
@@ -23,7 +24,7 @@ func New(db *sql.DB, opts ...Option) (*Provider, error) {
 	if db == nil {
 		return nil, errors.New("sqlite: New needs a database")
 	}
-	p := &Provider{db: db, config: config{table: quote([]string{DefaultTable}), busyLimit: DefaultBusyLimit}}
+	p := &Provider{db: db, config: config{table: quote([]string{DefaultTable}), busyLimit: DefaultBusyLimit}, turn: make(chan struct{}, 1)}
 	for _, opt := range opts {
 		if err := opt(&p.config); err != nil {
 			return nil, err
@@ -39,7 +40,7 @@ func (p *Provider) Schema() string { return p.sql.schema + ";\n" }
 // EnsureSchema creates the table unless it exists. Several processes may call it
 // at once. An existing table is left as it is.
 func (p *Provider) EnsureSchema(ctx context.Context) error {
-	return p.whileBusy(ctx, func() error {
+	return p.whileBusy(ctx, writing, func() error {
 		_, err := p.db.ExecContext(ctx, p.sql.schema)
 		return err
 	})
@@ -162,7 +163,7 @@ const (
 
 // query runs one statement, again while the database is busy.
 func (p *Provider) query(ctx context.Context, a access, query string, args ...any) (records []core.Record, err error) {
-	err = p.whileBusy(ctx, func() error {
+	err = p.whileBusy(ctx, a, func() error {
 		// By hand, because only so an exhausted pool can be told from a lost result.
 		conn, err := p.db.Conn(ctx)
 		if err != nil {

@@ -6,4 +6,4 @@ UPDATE {table} l
 SET {lock_until} = clock.t + $3::bigint * interval '1 microsecond'
 FROM clock
 WHERE l.{name} = $1::text AND l.{locked_by} = $2::text AND l.{lock_until} > clock.t
-RETURNING l.{name}::text, l.{locked_by}::text, l.{locked_at}, l.{lock_until}, clock.t
+RETURNING {record}

@@ -10,4 +10,4 @@ FROM clock
 WHERE l.{name} = $1::text AND l.{locked_by} = $2::text
 	AND l.{locked_at} = timestamp 'epoch' + $3::bigint * interval '1 microsecond'
 	AND l.{lock_until} > clock.t
-RETURNING l.{name}::text, l.{locked_by}::text, l.{locked_at}, l.{lock_until}, clock.t
+RETURNING {record}

@@ -1,4 +1,4 @@
 -- $1 name.
-SELECT l.{name}::text, l.{locked_by}::text, l.{locked_at}, l.{lock_until}, timezone('utc', clock_timestamp())
-FROM {table} l
+SELECT {record}
+FROM {table} l, (SELECT timezone('utc', clock_timestamp()) AS t) clock
 WHERE l.{name} = $1::text

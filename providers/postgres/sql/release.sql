@@ -8,4 +8,4 @@ UPDATE {table} l
 SET {lock_until} = greatest(clock.t, l.{locked_at} + $3::bigint * interval '1 microsecond')
 FROM clock
 WHERE l.{name} = $1::text AND l.{locked_by} = $2::text AND l.{lock_until} > clock.t
-RETURNING l.{name}::text, l.{locked_by}::text, l.{locked_at}, l.{lock_until}, clock.t
+RETURNING {record}
