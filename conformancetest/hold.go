@@ -88,11 +88,11 @@ func failedPanickedGoexit(e *env) {
 
 func anchorAfterExtend(e *env) {
 	name := e.name()
-	atLeast := e.short()
+	atLeast := 3 * e.short()
 	before := e.peek(name).StoreTime
 	g := e.must(e.a, claim(name, long))
 	anchor := e.acquired(name, before)
-	e.untilStore(name, anchor.Add(atLeast/3))
+	e.untilStore(name, anchor.Add(atLeast/9))
 	g, err := e.extend(e.a, g, long)
 	if err != nil {
 		e.Fatalf("Extend of a live grant: %v", err)

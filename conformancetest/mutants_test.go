@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	// can't end, because what they wait for never comes, need not wait long.
 	flag.Parse()
 	conformancetest.SetCaseLimit(15 * time.Second)
-	if err := flag.Set("test.parallel", "48"); err != nil {
+	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -204,11 +204,6 @@ var mutants = []mutant{
 		name: "releases all names of the holder",
 		harm: func(c *client) {
 			c.release = func(ctx context.Context, g core.Grant, d time.Duration) error {
-				for r, err := range c.Provider.List(ctx) {
-					if err == nil && r.Held() && r.Owner == g.Owner && r.Name != g.Name && strings.HasPrefix(g.Name, "suite-") && r.Name[:8] == g.Name[:8] {
-						return errors.New("the test's name is not unique")
-					}
-				}
 				mine.Lock()
 				defer mine.Unlock()
 				for _, other := range mine.grants[c] {
@@ -328,7 +323,7 @@ var mutants = []mutant{
 		name: "frees early",
 		harm: func(c *client) {
 			c.acquire = func(ctx context.Context, cl core.Claim) (core.Grant, error) {
-				if r, found := c.record(cl.Name); found && r.Held() && r.Remaining() < 50*time.Millisecond {
+				if r, found := c.record(cl.Name); found && r.Held() && r.Remaining() < 250*time.Millisecond {
 					c.Store().Remove(cl.Name)
 				}
 				return c.base.acquire(ctx, cl)
@@ -338,7 +333,7 @@ var mutants = []mutant{
 			"expiry/at_lock_until", "minimum_hold/held_until_at_least", "minimum_hold/at_least_equals_at_most", "minimum_hold/failed_panicked_goexit",
 			"minimum_hold/anchor_after_extend", "ownership/extend_shorter", "shared_format/reads_java_record", "store_time/client_clock_skew_release",
 		},
-		may: []string{"exclusion/linearizable", "expiry/loss_is_told"},
+		loose: true, // whatever takes a lock that is short
 	},
 	{
 		name: "frees late",
@@ -388,7 +383,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"exclusion/reused_lock_value"},
-		may:   []string{"exclusion/linearizable", "exclusion/counter_fuzz", "ownership/record_removed_by_operator"},
+		loose: true, // whatever takes a lock again
 	},
 	{
 		name: "says held on errors",
@@ -736,6 +731,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"contexts_and_faults/cancelled_before"},
+		may:   []string{"contexts_and_faults/pool_of_one", "contexts_and_faults/cancelled_during"},
 	},
 	{
 		name: "hides that a cancelled write may have happened",

@@ -25,7 +25,7 @@ func isMarkdown(path string) bool { return strings.HasSuffix(path, ".md") }
 // The second comment, for what can't be an example, has the reason instead:
 //
 //	<!-- not tested: it shows half a function -->
-var snippet = regexp.MustCompile("(?ms)(?:^<!-- (example|not tested): ([^\n]*?) -->\n)?^```go\n(.*?)^```$")
+var snippet = regexp.MustCompile("(?ms)^(?:<!-- (example|not tested): ([^\n]*?) -->\n)?```go\n(.*?)^```$")
 
 // Go code in documentation is cut from examples that go test runs.
 func TestSnippetsAreExamples(t *testing.T) {
@@ -115,7 +115,7 @@ func TestCitedTargetsExist(t *testing.T) {
 
 // The linter's version is in one place.
 func TestLinterVersionIsInOnePlace(t *testing.T) {
-	version := regexp.MustCompile(`golangci-lint@v[0-9]`)
+	version := regexp.MustCompile(`golangci-lint@v\d`)
 	for _, file := range files(t, func(path string) bool { return path != "Makefile" && !strings.HasSuffix(path, ".sum") }) {
 		if version.MatchString(read(t, file)) {
 			t.Errorf("%s pins golangci-lint; the Makefile does, and has `make lint`", file)

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,17 +20,25 @@ const (
 	maxPause = 10 * time.Millisecond
 )
 
+// patience is the busy timeout that a connection without one is lent when it has
+// to try again. Without any, a rollback journal's writer gives up at the sight of
+// one reader, and under many readers never gets to its commit; with one it keeps
+// new readers out while it waits for the others.
+const patience = 100 * time.Millisecond
+
 // whileBusy makes a call again and again while SQLite says that the database is
-// busy: then the call has changed nothing. SQLite's own busy timeout, if there is
-// one, works inside call; but it does not cover every such answer, and many
-// programs set none.
+// busy: then the call has changed nothing. A busy timeout alone would not do:
+// SQLite does not wait where waiting could be in vain.
 //
 // A call that writes, or has to be made again, waits for its turn: SQLite has one
 // writer at a time, and many that try at once keep each other from it.
-func (p *Provider) whileBusy(ctx context.Context, a access, call func() error) error {
+func (p *Provider) whileBusy(ctx context.Context, a access, call func(*sql.Conn) error) error {
+	if p.config.busyLimit == 0 {
+		return p.onConn(ctx, 0, call)
+	}
 	var err error
 	if a == reading {
-		if err = call(); !busy(err) {
+		if err = p.onConn(ctx, 0, call); !busy(err) {
 			return err
 		}
 	}
@@ -40,20 +50,17 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func() error) e
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
-	default:
-		select {
-		case p.turn <- struct{}{}:
-			defer func() { <-p.turn }()
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end.C:
-			return gaveUp()
-		}
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-end.C:
+		return gaveUp()
 	}
+	lent := time.Duration(0)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		if err = call(); !busy(err) || p.config.busyLimit == 0 {
+		if err = p.onConn(ctx, lent, call); !busy(err) {
 			return err
 		}
+		lent = min(patience, p.config.busyLimit)
 		wait := time.NewTimer(pause/2 + rand.N(pause))
 		select {
 		case <-wait.C:
@@ -65,6 +72,35 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func() error) e
 			return gaveUp()
 		}
 	}
+}
+
+// onConn makes a call on a connection of the pool, which has at least the busy
+// timeout d meanwhile. It takes the connection by itself, rather than let the pool
+// do it, because only so an exhausted pool can be told from a lost result.
+func (p *Provider) onConn(ctx context.Context, d time.Duration, call func(*sql.Conn) error) error {
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	if d > 0 {
+		var own int64
+		if err := conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&own); err != nil {
+			return err
+		}
+		if own == 0 {
+			if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", max(1, d.Milliseconds()))); err != nil {
+				return err
+			}
+			defer func() {
+				if _, err := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = 0"); err != nil {
+					// Not as it was: the pool must not hand it out again.
+					_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+				}
+			}()
+		}
+	}
+	return call(conn)
 }
 
 // errNoTurn says that calls of this process kept the database busy.

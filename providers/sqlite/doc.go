@@ -39,7 +39,9 @@
 //
 // When the database is locked by another connection (SQLITE_BUSY), a call tries
 // again after short pauses, for as long as its context lasts but not longer than
-// [WithBusyLimit]. After that it fails; busy is never reported as held.
+// [WithBusyLimit]. After that it fails; busy is never reported as held. Meanwhile
+// a connection without a busy_timeout has one of 0.1 s. Writes of one Provider
+// take turns, because SQLite has one writer at a time.
 //
 // The fencing number is the larger of the previous one plus one and the time in
 // microseconds. It rises strictly, also when the clock is set back, and also when

@@ -36,8 +36,8 @@ func WithTable(parts ...string) Option {
 }
 
 // WithBusyLimit sets for how long a call tries again while another connection
-// has the database locked. The time that SQLite itself waits, by busy_timeout,
-// comes before: a try that has begun is not cut short. Zero means one try.
+// has the database locked. A try that has begun is not cut short: with a
+// busy_timeout, SQLite itself may wait for longer. Zero means one try.
 func WithBusyLimit(d time.Duration) Option {
 	return func(c *config) error {
 		if d < 0 {

@@ -40,8 +40,8 @@ func (p *Provider) Schema() string { return p.sql.schema + ";\n" }
 // EnsureSchema creates the table unless it exists. Several processes may call it
 // at once. An existing table is left as it is.
 func (p *Provider) EnsureSchema(ctx context.Context) error {
-	return p.whileBusy(ctx, writing, func() error {
-		_, err := p.db.ExecContext(ctx, p.sql.schema)
+	return p.whileBusy(ctx, writing, func(conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, p.sql.schema)
 		return err
 	})
 }
@@ -163,15 +163,9 @@ const (
 
 // query runs one statement, again while the database is busy.
 func (p *Provider) query(ctx context.Context, a access, query string, args ...any) (records []core.Record, err error) {
-	err = p.whileBusy(ctx, a, func() error {
-		// By hand, because only so an exhausted pool can be told from a lost result.
-		conn, err := p.db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = conn.Close() }() // back to the pool
+	err = p.whileBusy(ctx, a, func(conn *sql.Conn) (err error) {
 		if records, err = collect(ctx, conn, query, args); err != nil && a == writing {
-			return classify(ctx, err)
+			err = classify(ctx, err)
 		}
 		return err
 	})

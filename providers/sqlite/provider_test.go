@@ -151,7 +151,7 @@ func TestLosersWriteNothing(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	file := newFile(t)
-	db := sqlitetest.Open(t, file, sqlitetest.Variant{})
+	db := sqlitetest.Open(t, file, sqlitetest.Variant{Conns: 1})
 	p := newProvider(t, db, sqlite.WithBusyLimit(50*time.Millisecond))
 	free := sqlitetest.Occupy(t, file)
 	_, err := p.Acquire(t.Context(), claim("job"))
@@ -172,6 +172,17 @@ func TestBusy(t *testing.T) {
 	free()
 	if err := <-done; err != nil {
 		t.Errorf("Acquire on a database that was busy for a while: %v", err)
+	}
+	var own int
+	if err := db.QueryRow("PRAGMA busy_timeout").Scan(&own); err != nil || own != 0 {
+		t.Errorf("the caller's connection has busy_timeout %d, %v, want 0 as before", own, err)
+	}
+	g := acquire(t, newProvider(t, db, sqlite.WithBusyLimit(0)), "another")
+	free = sqlitetest.Occupy(t, file)
+	defer free()
+	once := newProvider(t, db, sqlite.WithBusyLimit(0))
+	if err := once.Release(t.Context(), g, 0); err == nil || errors.Is(err, core.ErrLost) || errors.Is(err, core.ErrUncertain) {
+		t.Errorf("Release on a busy database with one try = %v, want SQLite's own error", err)
 	}
 }
 
@@ -250,7 +261,7 @@ func TestManyProcesses(t *testing.T) {
 // count adds to the counter, under the lock, some times.
 func count(t *testing.T, folder string, times int) {
 	t.Helper()
-	p := newProvider(t, sqlitetest.Open(t, filepath.Join(folder, "locks.db"), sqlitetest.Variant{}))
+	p := newProvider(t, sqlitetest.Open(t, filepath.Join(folder, "locks.db"), sqlitetest.Plain))
 	locker, err := core.New(p)
 	if err != nil {
 		t.Fatal(err)
