@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -184,7 +185,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"ownership/release_by_token", "expiry/late_grant"},
-		may:   []string{"contexts_and_faults/cancelled_during"},
+		may:   []string{"contexts_and_faults/cancelled_during", "expiry/round_up"},
 	},
 	{
 		name: "deletes the record on release",
@@ -223,7 +224,7 @@ var mutants = []mutant{
 				return g, err
 			}
 		},
-		fails: []string{"exclusion/names_are_independent", "names/distinct", "names/long_name_never_truncated", "contexts_and_faults/concurrent_use"},
+		fails: []string{"exclusion/names_are_independent", "names/distinct", "contexts_and_faults/concurrent_use"},
 		may:   []string{"exclusion/counter_fuzz", "store_time/client_clock_skew"},
 	},
 	{
@@ -339,7 +340,7 @@ var mutants = []mutant{
 		name: "frees late",
 		harm: func(c *client) {
 			c.acquire = func(ctx context.Context, cl core.Claim) (core.Grant, error) {
-				if r, found := c.record(cl.Name); found && !r.Held() && r.StoreTime.Sub(r.LockedUntil) < 60*time.Millisecond {
+				if r, found := c.record(cl.Name); found && !r.Held() && r.StoreTime.Sub(r.LockedUntil) < 300*time.Millisecond {
 					return core.Grant{}, r.HeldError()
 				}
 				return c.base.acquire(ctx, cl)
@@ -999,19 +1000,35 @@ func TestMutants(t *testing.T) {
 			}
 		}
 	})
+	// What a fault does depends on when: on a loaded machine a case may miss it, or
+	// meet another of its effects. Then the case is run again, by itself.
+	cases := map[string]conformancetest.Case{}
+	for _, c := range conformancetest.Cases() {
+		cases[c.ID()] = c
+	}
+	again := func(m mutant, id string) (failed bool) {
+		delete(seen[m.name], id)
+		check(t, m, cases[id])
+		_, failed = seen[m.name][id]
+		return failed
+	}
 	proven := map[string]bool{}
 	for _, m := range mutants {
-		got := seen[m.name]
-		for id := range got {
-			proven[id] = true
-		}
 		for _, id := range m.fails {
-			if _, ok := got[id]; !ok {
+			_, failed := seen[m.name][id]
+			for tries := 0; !failed && tries < 3; tries++ {
+				failed = again(m, id)
+			}
+			if !failed {
 				t.Errorf("mutant %q passes %s", m.name, id)
 			}
 		}
-		for id, detail := range got {
-			if !m.loose && !slices.Contains(m.fails, id) && !slices.Contains(m.may, id) {
+		for id, detail := range maps.Clone(seen[m.name]) {
+			proven[id] = true
+			if m.loose || slices.Contains(m.fails, id) || slices.Contains(m.may, id) {
+				continue
+			}
+			if strings.HasPrefix(m.name, "none") || again(m, id) && again(m, id) {
 				t.Errorf("mutant %q fails %s as well: %s", m.name, id, first(detail))
 			}
 		}

@@ -31,14 +31,18 @@ const patience = 100 * time.Millisecond
 // SQLite does not wait where waiting could be in vain.
 //
 // A call that writes, or has to be made again, waits for its turn: SQLite has one
-// writer at a time, and many that try at once keep each other from it.
-func (p *Provider) whileBusy(ctx context.Context, a access, call func(*sql.Conn) error) error {
+// writer at a time, and many that try at once keep each other from it. The call is
+// told if it comes later than it was meant to.
+func (p *Provider) whileBusy(ctx context.Context, a access, call func(conn *sql.Conn, late bool) error) error {
+	try := func(lent time.Duration, late bool) error {
+		return p.onConn(ctx, lent, func(conn *sql.Conn) error { return call(conn, late) })
+	}
 	if p.config.busyLimit == 0 {
-		return p.onConn(ctx, 0, call)
+		return try(0, false)
 	}
 	var err error
 	if a == reading {
-		if err = p.onConn(ctx, 0, call); !busy(err) {
+		if err = try(0, false); !busy(err) {
 			return err
 		}
 	}
@@ -47,20 +51,25 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func(*sql.Conn)
 	gaveUp := func() error {
 		return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, cmp.Or(err, errNoTurn))
 	}
+	lent, late := time.Duration(0), false
 	select {
 	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-end.C:
-		return gaveUp()
+	default:
+		select {
+		case p.turn <- struct{}{}:
+			late = true
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return gaveUp()
+		}
 	}
-	lent := time.Duration(0)
+	defer func() { <-p.turn }()
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		if err = p.onConn(ctx, lent, call); !busy(err) {
+		if err = try(lent, late); !busy(err) {
 			return err
 		}
-		lent = min(patience, p.config.busyLimit)
+		lent, late = min(patience, p.config.busyLimit), true
 		wait := time.NewTimer(pause/2 + rand.N(pause))
 		select {
 		case <-wait.C:
@@ -153,6 +162,9 @@ func busy(err error) bool {
 // tell whether a commit that the operating system refused has reached the disk,
 // and an interrupt or the end of the context can come after the commit.
 func classify(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	c, known := code(err)
 	if ctx.Err() != nil && !busy(err) || known && (c == codeInterrupt || c == codeIO) {
 		return core.Uncertain(err)

@@ -40,7 +40,7 @@ func (p *Provider) Schema() string { return p.sql.schema + ";\n" }
 // EnsureSchema creates the table unless it exists. Several processes may call it
 // at once. An existing table is left as it is.
 func (p *Provider) EnsureSchema(ctx context.Context) error {
-	return p.whileBusy(ctx, writing, func(conn *sql.Conn) error {
+	return p.whileBusy(ctx, writing, func(conn *sql.Conn, _ bool) error {
 		_, err := conn.ExecContext(ctx, p.sql.schema)
 		return err
 	})
@@ -63,9 +63,9 @@ const acquireTries = 4
 func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error) {
 	holder := c.Holder()
 	for range acquireTries {
-		r, found, err := p.one(ctx, reading, p.sql.inspect, c.Name)
+		r, found, err := p.Inspect(ctx, c.Name)
 		if err == nil && !(found && r.Held()) {
-			r, found, err = p.one(ctx, writing, p.sql.acquire, c.Name, holder, c.AtMostFor.Milliseconds())
+			r, found, err = p.take(ctx, c.Name, holder, c.AtMostFor)
 		}
 		switch {
 		case err != nil:
@@ -82,6 +82,23 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 	}
 	// Others took and freed the lock between any two looks.
 	return core.Grant{}, &core.HeldError{Name: c.Name}
+}
+
+// take makes one attempt on a lock that was free a moment ago. The answer is its
+// holder then, or empty if another claim came in between.
+func (p *Provider) take(ctx context.Context, name, holder string, atMost time.Duration) (r core.Record, found bool, err error) {
+	err = p.whileBusy(ctx, writing, func(conn *sql.Conn, late bool) error {
+		if late { // by now it may be held, and a loser must not write
+			records, err := collect(ctx, conn, p.sql.inspect, name)
+			if r, found = first(records); err != nil || found && r.Held() {
+				return err
+			}
+		}
+		records, err := collect(ctx, conn, p.sql.acquire, name, holder, atMost.Milliseconds())
+		r, found = first(records)
+		return classify(ctx, err)
+	})
+	return r, found, err
 }
 
 // Release implements core.Provider.
@@ -108,7 +125,9 @@ func (p *Provider) ForceRelease(ctx context.Context, seen core.Record) error {
 
 // Inspect implements core.Inspector.
 func (p *Provider) Inspect(ctx context.Context, name string) (core.Record, bool, error) {
-	return p.one(ctx, reading, p.sql.inspect, name)
+	records, err := p.query(ctx, reading, p.sql.inspect, name)
+	r, found := first(records)
+	return r, found, err
 }
 
 const pageSize = 1000
@@ -138,19 +157,12 @@ func (p *Provider) List(ctx context.Context) iter.Seq2[core.Record, error] {
 
 // change runs a statement that must find its record, live.
 func (p *Provider) change(ctx context.Context, query string, args ...any) (core.Record, error) {
-	r, found, err := p.one(ctx, writing, query, args...)
+	records, err := p.query(ctx, writing, query, args...)
+	r, found := first(records)
 	if err == nil && !found {
 		err = core.ErrLost
 	}
 	return r, err
-}
-
-func (p *Provider) one(ctx context.Context, a access, query string, args ...any) (core.Record, bool, error) {
-	records, err := p.query(ctx, a, query, args...)
-	if err != nil || len(records) == 0 {
-		return core.Record{}, false, err
-	}
-	return records[0], true, nil
 }
 
 // access says whether a statement may change the database.
@@ -163,8 +175,9 @@ const (
 
 // query runs one statement, again while the database is busy.
 func (p *Provider) query(ctx context.Context, a access, query string, args ...any) (records []core.Record, err error) {
-	err = p.whileBusy(ctx, a, func(conn *sql.Conn) (err error) {
-		if records, err = collect(ctx, conn, query, args); err != nil && a == writing {
+	err = p.whileBusy(ctx, a, func(conn *sql.Conn, _ bool) (err error) {
+		records, err = collect(ctx, conn, query, args...)
+		if a == writing {
 			err = classify(ctx, err)
 		}
 		return err
@@ -172,10 +185,17 @@ func (p *Provider) query(ctx context.Context, a access, query string, args ...an
 	return records, err
 }
 
+func first(records []core.Record) (r core.Record, found bool) {
+	if len(records) == 0 {
+		return core.Record{}, false
+	}
+	return records[0], true
+}
+
 // collect reads a statement's rows to the end, not just to the one that is
 // wanted: SQLite commits when the end is reached, and only so a commit's failure
 // is seen.
-func collect(ctx context.Context, conn *sql.Conn, query string, args []any) (records []core.Record, err error) {
+func collect(ctx context.Context, conn *sql.Conn, query string, args ...any) (records []core.Record, err error) {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -161,8 +161,8 @@ func TestBusy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	patient := newProvider(t, db, sqlite.WithBusyLimit(time.Hour))
-	if _, err := patient.Acquire(ctx, claim("job")); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrUncertain) {
-		t.Errorf("Acquire on a busy database until its context ends = %v, want a certain context.DeadlineExceeded", err)
+	if _, err := patient.Acquire(ctx, claim("job")); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrHeld) {
+		t.Errorf("Acquire on a busy database until its context ends = %v, want context.DeadlineExceeded", err)
 	}
 	done := make(chan error)
 	go func() {
