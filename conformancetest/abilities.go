@@ -12,16 +12,20 @@ import (
 )
 
 var fencingCases = []Case{
-	{Area: "fencing", Name: "fence_increases", Rules: "R14",
-		Check: "fences rise strictly over release, expiry and other clients, and stay over an extension", needs: needs(core.CapFence), run: fenceIncreases},
-	{Area: "fencing", Name: "fence_after_removal", Rules: "R14",
+	{
+		Area: "fencing", Name: "fence_increases", Rules: "R14",
+		Check: "fences rise strictly over release, expiry and other clients, and stay over an extension", needs: needs(core.CapFence), run: fenceIncreases,
+	},
+	{
+		Area: "fencing", Name: "fence_after_removal", Rules: "R14",
 		Check: "a fence is larger than the one before also when the record was removed in between", run: fenceAfterRemoval,
 		needs: func(h Harness, caps core.Capabilities) string {
 			if why := needsRemove(h, caps); why != "" {
 				return why
 			}
 			return needs(core.CapFence)(h, caps)
-		}},
+		},
+	},
 }
 
 func fenceIncreases(e *env) {
@@ -67,20 +71,28 @@ func fenceAfterRemoval(e *env) {
 }
 
 var inspectionCases = []Case{
-	{Area: "inspection", Name: "inspect", Rules: "R9",
-		Check: "Inspect shows what the store has: holder, times, state, on the store's clock", needs: needs(core.CapInspect), run: inspect},
-	{Area: "inspection", Name: "list", Rules: "R16",
-		Check: "List shows every record once, stops when the caller does, and ends with an error when it can't go on", needs: needs(core.CapInspect), run: list},
-	{Area: "inspection", Name: "list_many", Rules: "R16",
+	{
+		Area: "inspection", Name: "inspect", Rules: "R9",
+		Check: "Inspect shows what the store has: holder, times, state, on the store's clock", needs: needs(core.CapInspect), run: inspect,
+	},
+	{
+		Area: "inspection", Name: "list", Rules: "R16",
+		Check: "List shows every record once, stops when the caller does, and ends with an error when it can't go on", needs: needs(core.CapInspect), run: list,
+	},
+	{
+		Area: "inspection", Name: "list_many", Rules: "R16",
 		Check: "List shows each of 2,500 records once", run: listMany,
 		needs: func(h Harness, caps core.Capabilities) string {
 			if why := needsPut(h, caps); why != "" {
 				return why
 			}
 			return needs(core.CapInspect)(h, caps)
-		}},
-	{Area: "inspection", Name: "force_release", Rules: "R6",
-		Check: "ForceRelease frees exactly the grant that was looked at, also after an extension; a successor survives", needs: needs(core.CapInspect), run: forceRelease},
+		},
+	},
+	{
+		Area: "inspection", Name: "force_release", Rules: "R6",
+		Check: "ForceRelease frees exactly the grant that was looked at, also after an extension; a successor survives", needs: needs(core.CapInspect), run: forceRelease,
+	},
 }
 
 func inspect(e *env) {
@@ -137,8 +149,12 @@ func list(e *env) {
 		}
 	}
 	n := 0
-	for range in.List(e.ctx) {
-		if n++; n == 2 {
+	for _, err := range in.List(e.ctx) {
+		if err != nil {
+			e.Errorf("List: %v", err)
+		}
+		n++
+		if n == 2 {
 			break
 		}
 	}
@@ -217,16 +233,20 @@ func forceRelease(e *env) {
 }
 
 var capabilityCases = []Case{
-	{Area: "capabilities", Name: "declared_both_ways", Rules: "R14",
-		Check: "what a provider declares it has, what it does not declare it has not, and both stay", run: declaredBothWays},
-	{Area: "capabilities", Name: "extend_undeclared", Rules: "R7",
+	{
+		Area: "capabilities", Name: "declared_both_ways", Rules: "R14",
+		Check: "what a provider declares it has, what it does not declare it has not, and both stay", run: declaredBothWays,
+	},
+	{
+		Area: "capabilities", Name: "extend_undeclared", Rules: "R7",
 		Check: "without the capability, Lease.Extend answers ErrUnsupported", run: extendUndeclared,
 		needs: func(_ Harness, caps core.Capabilities) string {
 			if caps.Set.Has(core.CapExtend) {
 				return "the provider declares extend"
 			}
 			return ""
-		}},
+		},
+	},
 }
 
 func declaredBothWays(e *env) {
@@ -247,7 +267,7 @@ func declaredBothWays(e *env) {
 	if (g.Fence != 0) != e.caps.Set.Has(core.CapFence) {
 		e.Errorf("declares fence: %v, the grant's is %d", e.caps.Set.Has(core.CapFence), g.Fence)
 	}
-	held := e.refused(e.b, name, "it was just taken")
+	held := e.held(e.b, name, "it was just taken")
 	if (held.Owner != "") != e.caps.Set.Has(core.CapHolder) {
 		e.Errorf("declares holder: %v, the held error has %q", e.caps.Set.Has(core.CapHolder), held.Owner)
 	}
@@ -276,12 +296,18 @@ func extendUndeclared(e *env) {
 }
 
 var formatCases = []Case{
-	{Area: "shared_format", Name: "reads_java_record", Rules: "R19",
-		Check: "a record in ShedLock's format is honoured: held, expired, released with a minimum hold", needs: needsPut, run: readsJavaRecord},
-	{Area: "shared_format", Name: "record_kept", Rules: "R19",
-		Check: "a release keeps the record, with its holder and time of acquisition", run: recordKept},
-	{Area: "shared_format", Name: "locked_by", Rules: "R6 R19",
-		Check: "locked_by is at most 255 characters and ends in the token, so that no other holder's equals it", run: lockedBy},
+	{
+		Area: "shared_format", Name: "reads_java_record", Rules: "R19",
+		Check: "a record in ShedLock's format is honoured: held, expired, released with a minimum hold", needs: needsPut, run: readsJavaRecord,
+	},
+	{
+		Area: "shared_format", Name: "record_kept", Rules: "R19",
+		Check: "a release keeps the record, with its holder and time of acquisition", run: recordKept,
+	},
+	{
+		Area: "shared_format", Name: "locked_by", Rules: "R6 R19",
+		Check: "locked_by is at most 255 characters and ends in the token, so that no other holder's equals it", run: lockedBy,
+	},
 }
 
 func readsJavaRecord(e *env) {
@@ -296,7 +322,7 @@ func readsJavaRecord(e *env) {
 	}
 	name := put(-time.Minute, long)
 	at := e.found(name)
-	held := e.refused(e.b, name, "a JVM holds it")
+	held := e.held(e.b, name, "a JVM holds it")
 	if e.caps.Set.Has(core.CapHolder) && held.Owner != host {
 		e.Errorf("the holder is %q, want %q", held.Owner, host)
 	}

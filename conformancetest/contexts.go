@@ -11,34 +11,56 @@ import (
 )
 
 var contextCases = []Case{
-	{Area: "contexts_and_faults", Name: "cancelled_before", Rules: "R11",
-		Check: "calls whose context has ended are errors that say so, and take nothing", run: cancelledBefore},
-	{Area: "contexts_and_faults", Name: "cancelled_during", Rules: "R11",
-		Check: "an attempt cancelled at any moment ends soon and leaves no live lock", run: cancelledDuring},
-	{Area: "contexts_and_faults", Name: "release_after_cancel", Rules: "R11",
-		Check: "a task whose context was cancelled releases its lock", run: releaseAfterCancel},
-	{Area: "contexts_and_faults", Name: "store_down", Rules: "R3 R17",
-		Check: "a store that is down is an error, not held, and works again when it is up, without a new client", needs: needsBroken("down"), run: broken("down")},
-	{Area: "contexts_and_faults", Name: "read_only", Rules: "R3 R17",
-		Check: "a store that is read-only is an error, not held", needs: needsBroken("read_only"), run: broken("read_only")},
-	{Area: "contexts_and_faults", Name: "no_table", Rules: "R3 R17",
-		Check: "a missing table is an error, not held, and works once it exists, without a new client", needs: needsBroken("no_table"), run: broken("no_table")},
-	{Area: "contexts_and_faults", Name: "no_permission", Rules: "R3 R17",
-		Check: "missing rights are an error, not held, and work once granted, without a new client", needs: needsBroken("no_permission"), run: broken("no_permission")},
-	{Area: "contexts_and_faults", Name: "other_breakage", Rules: "R3 R17",
-		Check: "every further way of failing that the harness has is an error, not held", needs: needsOtherBreakage, run: otherBreakage},
-	{Area: "contexts_and_faults", Name: "nothing_leaks", Rules: "R16",
-		Check: "after 1,000 successful and 1,000 refused attempts no goroutine and nothing the harness counts is left", alone: true, run: nothingLeaks},
-	{Area: "contexts_and_faults", Name: "pool_of_one", Rules: "R11",
+	{
+		Area: "contexts_and_faults", Name: "cancelled_before", Rules: "R11",
+		Check: "calls whose context has ended are errors that say so, and take nothing", run: cancelledBefore,
+	},
+	{
+		Area: "contexts_and_faults", Name: "cancelled_during", Rules: "R11",
+		Check: "an attempt cancelled at any moment ends soon and leaves no live lock", run: cancelledDuring,
+	},
+	{
+		Area: "contexts_and_faults", Name: "release_after_cancel", Rules: "R11",
+		Check: "a task whose context was cancelled releases its lock", run: releaseAfterCancel,
+	},
+	{
+		Area: "contexts_and_faults", Name: "store_down", Rules: "R3 R17",
+		Check: "a store that is down is an error, not held, and works again when it is up, without a new client", needs: needsBroken("down"), run: broken("down"),
+	},
+	{
+		Area: "contexts_and_faults", Name: "read_only", Rules: "R3 R17",
+		Check: "a store that is read-only is an error, not held", needs: needsBroken("read_only"), run: broken("read_only"),
+	},
+	{
+		Area: "contexts_and_faults", Name: "no_table", Rules: "R3 R17",
+		Check: "a missing table is an error, not held, and works once it exists, without a new client", needs: needsBroken("no_table"), run: broken("no_table"),
+	},
+	{
+		Area: "contexts_and_faults", Name: "no_permission", Rules: "R3 R17",
+		Check: "missing rights are an error, not held, and work once granted, without a new client", needs: needsBroken("no_permission"), run: broken("no_permission"),
+	},
+	{
+		Area: "contexts_and_faults", Name: "other_breakage", Rules: "R3 R17",
+		Check: "every further way of failing that the harness has is an error, not held", needs: needsOtherBreakage, run: otherBreakage,
+	},
+	{
+		Area: "contexts_and_faults", Name: "nothing_leaks", Rules: "R16",
+		Check: "after 1,000 successful and 1,000 refused attempts no goroutine and nothing the harness counts is left", alone: true, run: nothingLeaks,
+	},
+	{
+		Area: "contexts_and_faults", Name: "pool_of_one", Rules: "R11",
 		Check: "on a pool whose one connection is busy, calls end with their context, and work once it is free", run: poolOfOne,
 		needs: func(h Harness, _ core.Capabilities) string {
 			if h.PoolOfOne == nil {
 				return "the harness has no PoolOfOne"
 			}
 			return ""
-		}},
-	{Area: "contexts_and_faults", Name: "concurrent_use", Rules: "R1",
-		Check: "one client serves many goroutines on many names at once", run: concurrentUse},
+		},
+	},
+	{
+		Area: "contexts_and_faults", Name: "concurrent_use", Rules: "R1",
+		Check: "one client serves many goroutines on many names at once", run: concurrentUse,
+	},
 }
 
 func cancelledBefore(e *env) {

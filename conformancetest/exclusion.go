@@ -12,28 +12,50 @@ import (
 )
 
 var exclusionCases = []Case{
-	{Area: "exclusion", Name: "acquire_then_held", Rules: "R1 R3 R15",
-		Check: "while A holds, B and A itself are refused, and are told by whom, since and until as far as declared", run: acquireThenHeld},
-	{Area: "exclusion", Name: "names_are_independent", Rules: "R1",
-		Check: "one client holds two names at once", run: namesAreIndependent},
-	{Area: "exclusion", Name: "free_after_release", Rules: "R4 R5",
-		Check: "B acquires at once after A's release, ten times without a pause", run: freeAfterRelease},
-	{Area: "exclusion", Name: "first_acquire_race", Rules: "R1 R3",
-		Check: "of 32 clients on a name never seen before one is granted and 31 are held, without an error", run: firstAcquireRace},
-	{Area: "exclusion", Name: "expired_acquire_race", Rules: "R1 R3",
-		Check: "of 32 clients on an expired lock one is granted and 31 are held, without an error", run: expiredAcquireRace},
-	{Area: "exclusion", Name: "counter_fuzz", Rules: "R1",
-		Check: "counters that only the lock protects end exact", run: counterFuzz},
-	{Area: "exclusion", Name: "linearizable", Rules: "R1 R6 R14",
-		Check: "in a history of random acquire, extend, release and expiry no two leases overlap, and later ones have larger fences", run: linearizable},
-	{Area: "exclusion", Name: "reused_lock_value", Rules: "R1 R4",
-		Check: "one core.Lock value taken again later is held for its whole AtMostFor again", run: reusedLockValue},
-	{Area: "exclusion", Name: "crashed_holder_single_try", Rules: "R4",
-		Check: "one try by a fresh client, after the AtMostFor of a holder that vanished, wins", run: crashedHolder},
-	{Area: "exclusion", Name: "herd", Rules: "R1 R3",
-		Check: "of 500 attempts at one instant one wins, none fails, and those after it write nothing", run: herd},
-	{Area: "exclusion", Name: "idempotent_by_token", Rules: "R3",
-		Check: "a claim repeated under its token gets the grant it has, unchanged and without a write", run: idempotentByToken},
+	{
+		Area: "exclusion", Name: "acquire_then_held", Rules: "R1 R3 R15",
+		Check: "while A holds, B and A itself are refused, and are told by whom, since and until as far as declared", run: acquireThenHeld,
+	},
+	{
+		Area: "exclusion", Name: "names_are_independent", Rules: "R1",
+		Check: "one client holds two names at once", run: namesAreIndependent,
+	},
+	{
+		Area: "exclusion", Name: "free_after_release", Rules: "R4 R5",
+		Check: "B acquires at once after A's release, ten times without a pause", run: freeAfterRelease,
+	},
+	{
+		Area: "exclusion", Name: "first_acquire_race", Rules: "R1 R3",
+		Check: "of 32 clients on a name never seen before one is granted and 31 are held, without an error", run: firstAcquireRace,
+	},
+	{
+		Area: "exclusion", Name: "expired_acquire_race", Rules: "R1 R3",
+		Check: "of 32 clients on an expired lock one is granted and 31 are held, without an error", run: expiredAcquireRace,
+	},
+	{
+		Area: "exclusion", Name: "counter_fuzz", Rules: "R1",
+		Check: "counters that only the lock protects end exact", run: counterFuzz,
+	},
+	{
+		Area: "exclusion", Name: "linearizable", Rules: "R1 R6 R14",
+		Check: "in a history of random acquire, extend, release and expiry no two leases overlap, and later ones have larger fences", run: linearizable,
+	},
+	{
+		Area: "exclusion", Name: "reused_lock_value", Rules: "R1 R4",
+		Check: "one core.Lock value taken again later is held for its whole AtMostFor again", run: reusedLockValue,
+	},
+	{
+		Area: "exclusion", Name: "crashed_holder_single_try", Rules: "R4",
+		Check: "one try by a fresh client, after the AtMostFor of a holder that vanished, wins", run: crashedHolder,
+	},
+	{
+		Area: "exclusion", Name: "herd", Rules: "R1 R3",
+		Check: "of 500 attempts at one instant one wins, none fails, and those after it write nothing", run: herd,
+	},
+	{
+		Area: "exclusion", Name: "idempotent_by_token", Rules: "R3",
+		Check: "a claim repeated under its token gets the grant it has, unchanged and without a write", run: idempotentByToken,
+	},
 }
 
 func acquireThenHeld(e *env) {
@@ -43,7 +65,7 @@ func acquireThenHeld(e *env) {
 	g := e.must(e.a, c)
 	at := e.found(name)
 	for who, p := range map[string]core.Provider{"another client": e.b, "the holder's client": e.a} {
-		held := e.refused(p, name, "the lock was taken a moment ago, and "+who+" tries")
+		held := e.held(p, name, "the lock was taken a moment ago, and "+who+" tries")
 		if e.caps.Set.Has(core.CapHolder) && held.Owner != c.Owner {
 			e.Errorf("%s is told that the holder is %q, want %q", who, held.Owner, c.Owner)
 		}

@@ -9,20 +9,34 @@ import (
 )
 
 var expiryCases = []Case{
-	{Area: "expiry", Name: "at_lock_until", Rules: "R4",
-		Check: "a lock that nobody releases is refused before lock_until and free from then on, on the store's clock", run: atLockUntil},
-	{Area: "expiry", Name: "lock_until_is_store_time", Rules: "R4 R9",
-		Check: "lock_until is the store's time of the acquisition plus AtMostFor", run: lockUntilIsStoreTime},
-	{Area: "expiry", Name: "round_up", Rules: "R10",
-		Check: "AtMostFor is rounded up to the resolution or the attempt fails; it is never shorter, never for ever", run: roundUp},
-	{Area: "expiry", Name: "bounds", Rules: "R10",
-		Check: "durations out of bounds are refused before any I/O", run: bounds},
-	{Area: "expiry", Name: "ten_years", Rules: "R10",
-		Check: "the longest AtMostFor is held, or refused with an error; never shorter", run: tenYears},
-	{Area: "expiry", Name: "late_grant", Rules: "R12",
-		Check: "a grant whose answer comes after AtMostFor is no lease, and is not left in the store", run: lateGrant},
-	{Area: "expiry", Name: "loss_is_told", Rules: "R13",
-		Check: "a task that overruns is told by its context, with cause ErrLost, and the run reports it", run: lossIsTold},
+	{
+		Area: "expiry", Name: "at_lock_until", Rules: "R4",
+		Check: "a lock that nobody releases is refused before lock_until and free from then on, on the store's clock", run: atLockUntil,
+	},
+	{
+		Area: "expiry", Name: "lock_until_is_store_time", Rules: "R4 R9",
+		Check: "lock_until is the store's time of the acquisition plus AtMostFor", run: lockUntilIsStoreTime,
+	},
+	{
+		Area: "expiry", Name: "round_up", Rules: "R10",
+		Check: "AtMostFor is rounded up to the resolution or the attempt fails; it is never shorter, never for ever", run: roundUp,
+	},
+	{
+		Area: "expiry", Name: "bounds", Rules: "R10",
+		Check: "durations out of bounds are refused before any I/O", run: bounds,
+	},
+	{
+		Area: "expiry", Name: "ten_years", Rules: "R10",
+		Check: "the longest AtMostFor is held, or refused with an error; never shorter", run: tenYears,
+	},
+	{
+		Area: "expiry", Name: "late_grant", Rules: "R12",
+		Check: "a grant whose answer comes after AtMostFor is no lease, and is not left in the store", run: lateGrant,
+	},
+	{
+		Area: "expiry", Name: "loss_is_told", Rules: "R13",
+		Check: "a task that overruns is told by its context, with cause ErrLost, and the run reports it", run: lossIsTold,
+	},
 }
 
 func atLockUntil(e *env) {

@@ -10,16 +10,26 @@ import (
 )
 
 var minimumHoldCases = []Case{
-	{Area: "minimum_hold", Name: "held_until_at_least", Rules: "R5",
-		Check: "after an early release the lock is refused until the acquisition plus AtLeastFor, and free from then on", run: heldUntilAtLeast},
-	{Area: "minimum_hold", Name: "job_longer_than_at_least", Rules: "R5",
-		Check: "a release after AtLeastFor frees the lock at once", run: jobLongerThanAtLeast},
-	{Area: "minimum_hold", Name: "at_least_equals_at_most", Rules: "R5",
-		Check: "with AtLeastFor equal to AtMostFor a release changes nothing of when the lock is free", run: atLeastEqualsAtMost},
-	{Area: "minimum_hold", Name: "failed_panicked_goexit", Rules: "R5",
-		Check: "a task that fails, panics or exits its goroutine is held and freed by the same rule", run: failedPanickedGoexit},
-	{Area: "minimum_hold", Name: "anchor_after_extend", Rules: "R5",
-		Check: "after an extension AtLeastFor still counts from the original acquisition", needs: needs(core.CapExtend), run: anchorAfterExtend},
+	{
+		Area: "minimum_hold", Name: "held_until_at_least", Rules: "R5",
+		Check: "after an early release the lock is refused until the acquisition plus AtLeastFor, and free from then on", run: heldUntilAtLeast,
+	},
+	{
+		Area: "minimum_hold", Name: "job_longer_than_at_least", Rules: "R5",
+		Check: "a release after AtLeastFor frees the lock at once", run: jobLongerThanAtLeast,
+	},
+	{
+		Area: "minimum_hold", Name: "at_least_equals_at_most", Rules: "R5",
+		Check: "with AtLeastFor equal to AtMostFor a release changes nothing of when the lock is free", run: atLeastEqualsAtMost,
+	},
+	{
+		Area: "minimum_hold", Name: "failed_panicked_goexit", Rules: "R5",
+		Check: "a task that fails, panics or exits its goroutine is held and freed by the same rule", run: failedPanickedGoexit,
+	},
+	{
+		Area: "minimum_hold", Name: "anchor_after_extend", Rules: "R5",
+		Check: "after an extension AtLeastFor still counts from the original acquisition", needs: needs(core.CapExtend), run: anchorAfterExtend,
+	},
 }
 
 // acquired is when a lock was acquired, on the store's clock.

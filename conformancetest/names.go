@@ -8,14 +8,22 @@ import (
 )
 
 var nameCases = []Case{
-	{Area: "names", Name: "length", Rules: "R8",
-		Check: "1 to 64 code points are accepted, whatever their size in bytes; 0, 65, 255 and 10,000 are refused before any I/O", run: nameLength},
-	{Area: "names", Name: "long_name_never_truncated", Rules: "R8",
-		Check: "two names of 64 code points that differ in the last are two locks; two of 65 with a common beginning are refused", run: longNameNeverTruncated},
-	{Area: "names", Name: "distinct", Rules: "R8",
-		Check: "names that differ in case, accents, normal form, path, braces, quotes or inner blanks are all held at once", run: distinctNames},
-	{Area: "names", Name: "refused", Rules: "R8",
-		Check: "blanks at the ends, control characters and invalid UTF-8 are ErrInvalidName, before any I/O", run: refusedNames},
+	{
+		Area: "names", Name: "length", Rules: "R8",
+		Check: "1 to 64 code points are accepted, whatever their size in bytes; 0, 65, 255 and 10,000 are refused before any I/O", run: nameLength,
+	},
+	{
+		Area: "names", Name: "long_name_never_truncated", Rules: "R8",
+		Check: "two names of 64 code points that differ in the last are two locks; two of 65 with a common beginning are refused", run: longNameNeverTruncated,
+	},
+	{
+		Area: "names", Name: "distinct", Rules: "R8",
+		Check: "names that differ in case, accents, normal form, path, braces, quotes or inner blanks are all held at once", run: distinctNames,
+	},
+	{
+		Area: "names", Name: "refused", Rules: "R8",
+		Check: "blanks at the ends, control characters and invalid UTF-8 are ErrInvalidName, before any I/O", run: refusedNames,
+	},
 }
 
 // fill makes a name of n code points that no other case uses, ending in copies

@@ -43,7 +43,13 @@ func (e *env) must(p core.Provider, c core.Claim) core.Grant {
 }
 
 // refused tries a lock that has to be held.
-func (e *env) refused(p core.Provider, name, why string) *core.HeldError {
+func (e *env) refused(p core.Provider, name, why string) {
+	e.Helper()
+	e.held(p, name, why) //nolint:errcheck // it is no error here that the lock is held
+}
+
+// held is refused, and returns what the store has said.
+func (e *env) held(p core.Provider, name, why string) *core.HeldError {
 	e.Helper()
 	_, err := p.Acquire(e.ctx, claim(name, long))
 	held, ok := errors.AsType[*core.HeldError](err)
@@ -156,9 +162,9 @@ func (e *env) freesAt(p core.Provider, name string, free time.Time) core.Grant {
 }
 
 // locker makes a core.Locker on a provider.
-func (e *env) locker(p core.Provider, opts ...core.Option) *core.Locker {
+func (e *env) locker(p core.Provider) *core.Locker {
 	e.Helper()
-	l, err := core.New(p, opts...)
+	l, err := core.New(p)
 	if err != nil {
 		e.Fatal(err)
 	}

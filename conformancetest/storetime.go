@@ -9,12 +9,16 @@ import (
 )
 
 var storeTimeCases = []Case{
-	{Area: "store_time", Name: "client_clock_skew", Rules: "R9",
+	{
+		Area: "store_time", Name: "client_clock_skew", Rules: "R9",
 		Check: "clients whose wall clock is decades behind hold, are refused and take over by the store's clock alone", run: clientClockSkew,
-		needs: func(h Harness, _ core.Capabilities) string { return h.NoBubble }},
-	{Area: "store_time", Name: "client_clock_skew_release", Rules: "R5 R9",
+		needs: func(h Harness, _ core.Capabilities) string { return h.NoBubble },
+	},
+	{
+		Area: "store_time", Name: "client_clock_skew_release", Rules: "R5 R9",
 		Check: "a minimum hold, and an extension, set by a client whose wall clock is decades behind end by the store's clock", run: clientClockSkewRelease,
-		needs: func(h Harness, _ core.Capabilities) string { return h.NoBubble }},
+		needs: func(h Harness, _ core.Capabilities) string { return h.NoBubble },
+	},
 }
 
 // behind runs f with a client in a bubble, where time.Now begins in the year

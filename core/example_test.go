@@ -87,6 +87,24 @@ func ExampleLocker_TryLock() {
 	// Output: importing import <nil>
 }
 
+func ExampleHeldError() {
+	locker, err := core.New(memory.New(nil), core.WithOwner("replica-1"), core.WithDefaultAtMostFor(time.Hour))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job := core.Lock{Name: "rollup"} // for the default of an hour
+	if _, err := locker.TryLock(context.Background(), job); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = locker.TryLock(context.Background(), job)
+	if held, ok := errors.AsType[*core.HeldError](err); ok {
+		fmt.Println(held.Name, "is held by", held.Owner, "for", held.Until.Sub(held.Since))
+	}
+	// Output: rollup is held by replica-1 for 1h0m0s
+}
+
 func ExampleLocker_Wrap() {
 	locker, err := core.New(memory.New(nil))
 	if err != nil {

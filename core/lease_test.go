@@ -38,7 +38,7 @@ func TestLossIsToldBeforeTheStoreFreesTheLock(t *testing.T) {
 				if !errors.Is(context.Cause(ctx), core.ErrLost) || !errors.Is(lease.Err(), core.ErrLost) {
 					t.Errorf("cause %v, lease.Err %v, want ErrLost (R13)", context.Cause(ctx), lease.Err())
 				}
-				if !s.held(t, "job") {
+				if !s.jobHeld(t) {
 					t.Error("the store had freed the lock before its holder was told (R13)")
 				}
 				select {
@@ -93,11 +93,11 @@ func TestExtendTroubles(t *testing.T) {
 			return core.Grant{}, err
 		}
 	}
-	late := extend(func(ctx context.Context, g core.Grant, d time.Duration, next func(context.Context, core.Grant, time.Duration) (core.Grant, error)) (core.Grant, error) {
+	late := func(ctx context.Context, g core.Grant, d time.Duration, next func(context.Context, core.Grant, time.Duration) (core.Grant, error)) (core.Grant, error) {
 		g, err := next(ctx, g, d)
 		time.Sleep(2 * time.Second)
 		return g, err
-	})
+	}
 	for _, c := range []struct {
 		name   string
 		extend extend
@@ -176,8 +176,8 @@ func TestReleaseIgnoresCancellation(t *testing.T) {
 	lease := mustLock(t, newLocker(t, s), job)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := lease.Release(ctx); err != nil || s.held(t, "job") {
-		t.Errorf("Release with a cancelled context = %v; still held: %v (R11)", err, s.held(t, "job"))
+	if err := lease.Release(ctx); err != nil || s.jobHeld(t) {
+		t.Errorf("Release with a cancelled context = %v; still held: %v (R11)", err, s.jobHeld(t))
 	}
 }
 
@@ -224,7 +224,7 @@ func TestReleaseTriesAgain(t *testing.T) {
 				if err := lease.Release(t.Context()); !errors.Is(err, c.want) {
 					t.Errorf("Release = %v, want %v", err, c.want)
 				}
-				if got := s.held(t, "job"); got != c.held {
+				if got := s.jobHeld(t); got != c.held {
 					t.Errorf("held afterwards: %v, want %v", got, c.held)
 				}
 			})
@@ -242,7 +242,7 @@ func TestReleaseOfAnotherGrantIsLost(t *testing.T) {
 		if err := lease.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 			t.Errorf("Release = %v, want ErrLost (R6)", err)
 		}
-		if !s.held(t, "job") || successor.Err() != nil {
+		if !s.jobHeld(t) || successor.Err() != nil {
 			t.Error("the successor's lock was freed (R6)")
 		}
 	})
@@ -271,7 +271,7 @@ func TestHungReleaseIsBounded(t *testing.T) {
 
 func TestContextFollowsItsParent(t *testing.T) {
 	lease := mustLock(t, newLocker(t, memory.New(nil)), job)
-	defer lease.Release(t.Context())
+	defer func() { _ = lease.Release(t.Context()) }()
 	parent, cancelParent := context.WithCancelCause(t.Context())
 	ctx, cancel := lease.Context(parent)
 	defer cancel()

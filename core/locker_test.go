@@ -164,7 +164,7 @@ func TestDefaultOwnerIsHostAndPid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lease.Release(t.Context())
+	defer func() { _ = lease.Release(t.Context()) }()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Skip("this machine has no host name")
@@ -187,7 +187,7 @@ func TestLateGrantIsGivenBack(t *testing.T) {
 		if !errors.Is(err, core.ErrLost) || errors.Is(err, core.ErrUncertain) {
 			t.Errorf("TryLock whose answer took longer than AtMostFor = %v, want ErrLost (R12)", err)
 		}
-		if s.held(t, "job") {
+		if s.jobHeld(t) {
 			t.Error("the late grant was not given back (R12)")
 		}
 	})
@@ -217,8 +217,8 @@ func TestLostAnswerIsRecognised(t *testing.T) {
 		if late := lease.Deadline().Sub(start.Add(time.Minute)); late > 0 {
 			t.Errorf("the local deadline is %v after the store's: it must count from the first attempt (R12)", late)
 		}
-		if err := lease.Release(t.Context()); err != nil || s.held(t, "job") {
-			t.Errorf("release: %v; held: %v", err, s.held(t, "job"))
+		if err := lease.Release(t.Context()); err != nil || s.jobHeld(t) {
+			t.Errorf("release: %v; held: %v", err, s.jobHeld(t))
 		}
 	})
 }
@@ -226,13 +226,13 @@ func TestLostAnswerIsRecognised(t *testing.T) {
 func TestUncertainAttempts(t *testing.T) {
 	broken := errors.New("connection reset")
 	type op = func(ctx context.Context, c core.Claim, next func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error)
-	written := op(func(ctx context.Context, c core.Claim, next func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
+	written := func(ctx context.Context, c core.Claim, next func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
 		_, _ = next(ctx, c)
 		return core.Grant{}, core.Uncertain(broken)
-	})
-	unwritten := op(func(context.Context, core.Claim, func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
+	}
+	unwritten := func(context.Context, core.Claim, func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
 		return core.Grant{}, core.Uncertain(broken)
-	})
+	}
 	releaseFails := func(context.Context, core.Grant, time.Duration, func(context.Context, core.Grant, time.Duration) error) error {
 		return errors.New("still down")
 	}
@@ -259,7 +259,7 @@ func TestUncertainAttempts(t *testing.T) {
 				if errors.Is(err, core.ErrUncertain) != c.uncertain {
 					t.Errorf("TryLock = %v, ErrUncertain: %v, want %v (R3)", err, !c.uncertain, c.uncertain)
 				}
-				if got := s.held(t, "job"); got != c.held {
+				if got := s.jobHeld(t); got != c.held {
 					t.Errorf("a lock is left: %v, want %v", got, c.held)
 				}
 			})
@@ -314,7 +314,7 @@ func TestHungStoreIsAbandoned(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(limit)
 		synctest.Wait()
-		if s.held(t, "job") {
+		if s.jobHeld(t) {
 			t.Error("the abandoned attempt left a live lock (R11)")
 		}
 	})
@@ -325,7 +325,7 @@ func TestCancelledAttempt(t *testing.T) {
 		name string
 		err  func(error) error
 	}{
-		{"the client says what it knows", func(err error) error { return core.Uncertain(err) }},
+		{"the client says what it knows", core.Uncertain},
 		{"the client had already won", func(error) error { return nil }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestCancelledAttempt(t *testing.T) {
 				if !errors.Is(err, reason) {
 					t.Errorf("TryLock = %v, want the context's cause (R11)", err)
 				}
-				if s.held(t, "job") {
+				if s.jobHeld(t) {
 					t.Error("the cancelled attempt left a live lock (R11)")
 				}
 			})

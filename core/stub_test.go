@@ -63,10 +63,10 @@ func (s *stub) Extend(ctx context.Context, g core.Grant, d time.Duration) (core.
 	return s.extend(ctx, g, d, s.Provider.Extend)
 }
 
-// held reads the store directly.
-func (s *stub) held(t *testing.T, name string) bool {
+// jobHeld reads the store directly.
+func (s *stub) jobHeld(t *testing.T) bool {
 	t.Helper()
-	r, found, err := s.Inspect(context.Background(), name)
+	r, found, err := s.Inspect(context.Background(), job.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

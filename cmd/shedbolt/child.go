@@ -21,7 +21,7 @@ func supervise(ctx context.Context, lease *core.Lease, path string, o runOptions
 		return signalCode(i.signal), false
 	}
 	term := lease.Deadline().Add(-o.grace)
-	cmd := exec.Command(path, o.args[1:]...)
+	cmd := exec.Command(path, o.args[1:]...) //nolint:noctx // it ends by signals to its group, not by a context
 	cmd.Args[0] = o.args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),

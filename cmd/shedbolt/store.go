@@ -100,7 +100,7 @@ func defaultStore() (string, error) {
 	return filepath.Join(state, "shedbolt", "locks.db"), nil
 }
 
-func openSQLite(_ context.Context, o storeOptions) (*openStore, error) {
+func openSQLite(ctx context.Context, o storeOptions) (*openStore, error) {
 	if o.table != "" {
 		return nil, usageError{"--table", "it is for stores shared with others; the SQLite file is shedbolt's own"}
 	}
@@ -141,7 +141,7 @@ func openSQLite(_ context.Context, o storeOptions) (*openStore, error) {
 	s := &openStore{provider: p, close: func() { _ = db.Close() }, embedded: true}
 	if o.dryRun {
 		var n int
-		err := db.QueryRow("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", sqlite.DefaultTable).Scan(&n)
+		err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", sqlite.DefaultTable).Scan(&n)
 		if err != nil {
 			s.close()
 			return nil, err

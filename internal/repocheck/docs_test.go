@@ -25,7 +25,7 @@ func isMarkdown(path string) bool { return strings.HasSuffix(path, ".md") }
 // The second comment, for what can't be an example, has the reason instead:
 //
 //	<!-- not tested: it shows half a function -->
-var snippet = regexp.MustCompile("(?ms)^(?:<!-- (example|not tested): ([^\n]*?) -->\n)?```go\n(.*?)^```$")
+var snippet = regexp.MustCompile("(?ms)^(?:<!-- (example|not tested): ([^\n]*?) -->\n)?```go\n(.*?)^```$") //nolint:gocritic // with (?m) a ^ may stand inside
 
 // Go code in documentation is cut from examples that go test runs.
 func TestSnippetsAreExamples(t *testing.T) {

@@ -28,7 +28,7 @@ type Variant struct {
 	Name string
 	// Pragmas are set on each connection.
 	Pragmas []string
-	// Conns is the size of each client's pool; 0 means no limit.
+	// Conns is the size of each client's pool; 0 means 4.
 	Conns int
 }
 
@@ -54,7 +54,8 @@ func Open(tb testing.TB, file string, v Variant) *sql.DB {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(v.Conns)
+	db.SetMaxOpenConns(cmp.Or(v.Conns, 4))
+	db.SetMaxIdleConns(cmp.Or(v.Conns, 4)) // to open one takes longer than to use it
 	return db
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/shedbolt/shedbolt/core"
 )
 
@@ -36,7 +37,7 @@ func TestClassify(t *testing.T) {
 		if got := errors.Is(err, core.ErrUncertain); got != test.uncertain {
 			t.Errorf("%s: uncertain: %v, want %v", test.what, got, test.uncertain)
 		}
-		if _, marked := test.err.(unsent); !marked && !errors.Is(err, test.err) {
+		if _, marked := errors.AsType[unsent](test.err); !marked && !errors.Is(err, test.err) {
 			t.Errorf("%s: %v hides %v", test.what, err, test.err)
 		}
 	}

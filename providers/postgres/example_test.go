@@ -76,7 +76,9 @@ func ExampleWithColumns() {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	provider, err := postgres.New(pool, postgres.WithColumns(postgres.Columns{Name: "job", LockedBy: "host"}))
+	columns := postgres.DefaultColumns()
+	columns.Name, columns.LockedBy = "job", "host"
+	provider, err := postgres.New(pool, postgres.WithColumns(columns))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,6 +33,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			defer func() { _ = rows.Close() }()
 			for rows.Next() {
 				found++
 				var name, by string
@@ -41,7 +42,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			if err := rows.Err(); err != nil {
 				b.Fatal(err)
 			}
 			return found

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -31,8 +30,9 @@ const patience = 100 * time.Millisecond
 // SQLite does not wait where waiting could be in vain.
 //
 // A call that writes, or has to be made again, waits for its turn: SQLite has one
-// writer at a time, and many that try at once keep each other from it. The call is
-// told if it comes later than it was meant to.
+// writer at a time, and many that try at once keep each other from it. The limit
+// counts from before the turn, so that those behind a call that gave up give up
+// soon; but each gets a try. The call is told if it comes late.
 func (p *Provider) whileBusy(ctx context.Context, a access, call func(conn *sql.Conn, late bool) error) error {
 	try := func(lent time.Duration, late bool) error {
 		return p.onConn(ctx, lent, func(conn *sql.Conn) error { return call(conn, late) })
@@ -48,9 +48,6 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func(conn *sql.
 	}
 	end := time.NewTimer(p.config.busyLimit)
 	defer end.Stop()
-	gaveUp := func() error {
-		return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, cmp.Or(err, errNoTurn))
-	}
 	lent, late := time.Duration(0), false
 	select {
 	case p.turn <- struct{}{}:
@@ -60,8 +57,6 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func(conn *sql.
 			late = true
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-end.C:
-			return gaveUp()
 		}
 	}
 	defer func() { <-p.turn }()
@@ -78,7 +73,7 @@ func (p *Provider) whileBusy(ctx context.Context, a access, call func(conn *sql.
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-end.C:
 			wait.Stop()
-			return gaveUp()
+			return fmt.Errorf("sqlite: busy for %v: %w", p.config.busyLimit, err)
 		}
 	}
 }
@@ -111,9 +106,6 @@ func (p *Provider) onConn(ctx context.Context, d time.Duration, call func(*sql.C
 	}
 	return call(conn)
 }
-
-// errNoTurn says that calls of this process kept the database busy.
-var errNoTurn = errors.New("other calls were first")
 
 // SQLite's primary result codes that decide something here.
 const (
