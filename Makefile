@@ -10,12 +10,14 @@ MODULES := . conformancetest/backends
 each_module = @set -e; for dir in $(MODULES); do echo "($$dir) $(1)"; (cd $$dir && $(1)); done
 
 # For `make test`: BACKENDS=postgres17,sqlite runs on these only; RACE=1 turns the
-# race detector on, SHORT=1 leaves out tests that take long, COUNT=5 repeats.
+# race detector on, SHORT=1 leaves out tests that take long, COUNT=5 repeats, JOBS=1
+# runs on one backend at a time and shows output as it comes.
 BACKENDS ?=
 RACE ?=
 SHORT ?=
 COUNT ?= 1
-VERIFY_FLAGS = -backends '$(BACKENDS)' -count $(COUNT) $(if $(RACE),-race) $(if $(SHORT),-short)
+JOBS ?= 2
+VERIFY_FLAGS = -backends '$(BACKENDS)' -count $(COUNT) -jobs $(JOBS) $(if $(RACE),-race) $(if $(SHORT),-short)
 
 export GOWORK := off
 

@@ -14,12 +14,13 @@ type Lease struct {
 	locker *Locker
 	lock   Lock // durations rounded to the store's resolution
 
-	calls sync.Mutex // one Extend or Release at a time
+	calls chan struct{} // holds one element while an Extend or Release is on its way
 
 	mu       sync.Mutex
 	grant    Grant
 	deadline time.Time // local monotonic time
 	timer    *time.Timer
+	released bool
 
 	ended context.Context // done when the lease is; its cause is the reason
 	end   context.CancelCauseFunc
@@ -32,7 +33,7 @@ var errReleased = fmt.Errorf("%w: it was released", ErrLost)
 var errUsedUp = fmt.Errorf("%w: its time is used up", ErrLost)
 
 func newLease(l *Locker, k Lock, g Grant, deadline time.Time) *Lease {
-	le := &Lease{locker: l, lock: k, grant: g, deadline: deadline}
+	le := &Lease{locker: l, lock: k, calls: make(chan struct{}, 1), grant: g, deadline: deadline}
 	le.ended, le.end = context.WithCancelCause(context.Background())
 	le.mu.Lock() // the timer may fire before it is stored
 	defer le.mu.Unlock()
@@ -148,14 +149,24 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	d = roundUp(d, l.resolution)
 
-	le.calls.Lock()
-	defer le.calls.Unlock()
+	select {
+	case le.calls <- struct{}{}:
+		defer func() { <-le.calls }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if err := le.Err(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	// The end of the lease ends the call: by then no answer is of use, and Release
+	// must not wait for it.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(le.ended, func() { cancel(context.Cause(le.ended)) })
+	defer stop()
 	start := time.Now()
 	grant, err := bounded(ctx, l.cleanup/4, func(Grant, error) {}, func(ctx context.Context) (Grant, error) {
 		return l.extender.Extend(ctx, le.current(), d)
@@ -195,17 +206,18 @@ func (le *Lease) move(deadline time.Time, g *Grant) {
 // own: see [WithCleanupLimit]. The error is [ErrLost] when the store no longer
 // held this grant. After any other error the lock stays until its at-most time.
 func (le *Lease) Release(ctx context.Context) error {
-	le.calls.Lock()
-	defer le.calls.Unlock()
 	le.mu.Lock()
-	reason := context.Cause(le.ended)
+	reason, again := context.Cause(le.ended), le.released
+	le.released = true
 	le.timer.Stop()
 	le.end(errReleased)
 	le.mu.Unlock()
-	if errors.Is(reason, errReleased) {
-		return opError("release", le.lock.Name, reason)
+	if again {
+		return opError("release", le.lock.Name, errReleased)
 	}
 
+	le.calls <- struct{}{} // an extension on its way has just been told to end
+	defer func() { <-le.calls }()
 	l := le.locker
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cleanup*3/4)
 	defer cancel()

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -269,6 +270,51 @@ func TestHungReleaseIsBounded(t *testing.T) {
 	})
 }
 
+func TestReleaseDoesNotWaitForAHungExtension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 4 * time.Second
+		s := newStub()
+		thaw := make(chan struct{})
+		s.extend = func(context.Context, core.Grant, time.Duration, func(context.Context, core.Grant, time.Duration) (core.Grant, error)) (core.Grant, error) {
+			<-thaw
+			return core.Grant{}, errors.New("too late")
+		}
+		lease := mustLock(t, newLocker(t, s, core.WithCleanupLimit(limit)), core.Lock{Name: "job", AtMostFor: time.Hour})
+		extended := make(chan error)
+		go func() { extended <- lease.Extend(context.Background(), time.Hour) }()
+		synctest.Wait()
+		start := time.Now()
+		if err := lease.Release(t.Context()); err != nil || s.jobHeld(t) {
+			t.Errorf("Release = %v; still held: %v", err, s.jobHeld(t))
+		}
+		if took := time.Since(start); took > limit {
+			t.Errorf("Release waited %v for the extension, want at most %v (R11)", took, limit)
+		}
+		if err := <-extended; !errors.Is(err, core.ErrLost) {
+			t.Errorf("Extend of a lease that was released meanwhile = %v, want ErrLost", err)
+		}
+		close(thaw)
+	})
+}
+
+// A lease that has run out is released by its holder all the same, once.
+func TestReleaseOfALeaseThatRanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		lease := mustLock(t, newLocker(t, s), job)
+		<-lease.Done() // before the store's end, by the margin
+		if err := lease.Release(t.Context()); err != nil || s.jobHeld(t) {
+			t.Errorf("Release = %v; still held: %v", err, s.jobHeld(t))
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, core.ErrLost) {
+			t.Errorf("the second Release = %v, want ErrLost", err)
+		}
+		if n := len(s.log()); n != 2 {
+			t.Errorf("the store was asked %v, want acquire and release", s.log())
+		}
+	})
+}
+
 func TestContextFollowsItsParent(t *testing.T) {
 	lease := mustLock(t, newLocker(t, memory.New(nil)), job)
 	defer func() { _ = lease.Release(t.Context()) }()
@@ -318,33 +364,37 @@ func TestFromContext(t *testing.T) {
 	_ = inner.Release(t.Context())
 }
 
-// A lease that is dropped without release keeps nothing but its timer, and that
-// ends with it.
+// Neither holding leases nor having held them costs goroutines. Other tests' may
+// end or begin meanwhile, but not so many.
 func TestNothingRemains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const leases, spare = 200, 50
 		before := runtime.NumGoroutine()
 		l := newLocker(t, memory.New(nil))
-		for range 100 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			lease, err := l.TryLock(ctx, job)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var held []*core.Lease
+		for i := range leases {
+			lease, err := l.TryLock(ctx, core.Lock{Name: fmt.Sprint("job", i), AtMostFor: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
-			work, done := lease.Context(ctx)
-			_ = work
-			synctest.Wait() // until the attempt's own goroutine has ended
-			if n := runtime.NumGoroutine(); n > before {
-				t.Fatalf("a held lease costs %d goroutines (R16)", n-before)
-			}
-			done()
+			_, done := lease.Context(ctx)
+			defer done()
+			held = append(held, lease)
+		}
+		synctest.Wait() // until the attempts' own goroutines have ended
+		if n := runtime.NumGoroutine() - before; n > spare {
+			t.Errorf("%d held leases cost %d goroutines (R16)", leases, n)
+		}
+		for _, lease := range held {
 			if err := lease.Release(ctx); err != nil {
 				t.Fatal(err)
 			}
-			cancel()
 		}
 		synctest.Wait()
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%d goroutines are left (R16)", n-before)
+		if n := runtime.NumGoroutine() - before; n > spare {
+			t.Errorf("%d released leases left %d goroutines (R16)", leases, n)
 		}
 	})
 }

@@ -45,6 +45,11 @@ type Recipe struct {
 	version func(a Address) (string, error)
 }
 
+// BriefVar names a variable that, if it is not empty, makes the tests of this package brief on every
+// backend. cmd/verify sets it where the newest client is also the oldest
+// supported one, on which the provider's own tests run.
+const BriefVar = "SHEDBOLT_TEST_BRIEF"
+
 // Address is where a server is.
 type Address struct {
 	// DSN is what clients use.

@@ -43,6 +43,9 @@ func closeFleet() {
 	}
 }
 
+// isBrief reports whether to run the suite on the main variants only.
+func isBrief(b backends.Backend) bool { return b.Brief || os.Getenv(backends.BriefVar) != "" }
+
 // eachServer runs a test on all backends that name it, with a server each.
 func eachServer(t *testing.T, f func(t *testing.T, s *backends.Server)) {
 	t.Helper()

@@ -121,7 +121,7 @@ const pgbouncerPort = "6432"
 // of its own.
 func pgbouncerBackend() Backend {
 	return Backend{
-		Name: "pgbouncer", Provider: "postgres", Known: "pgbouncer", Run: "^TestPgBouncer$",
+		Name: "pgbouncer", Provider: "postgres", Known: "pgbouncer", Run: "^TestConformancePgBouncer$",
 		Client: pgxModule, Test: "TestPgBouncer",
 		Server: &Recipe{
 			Official: "edoburu/pgbouncer:v1.24.1-p1", Lab: "pgbouncer:1",

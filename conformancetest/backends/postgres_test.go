@@ -13,7 +13,7 @@ func TestPostgres(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *backends.Server) {
 		t.Helper()
 		variants := pgtest.Variants()
-		if s.Backend.Brief {
+		if isBrief(s.Backend) {
 			variants = []pgtest.Variant{pgtest.Plain, pgtest.Serializable}
 		}
 		for _, v := range variants {

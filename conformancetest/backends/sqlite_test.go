@@ -4,11 +4,20 @@ import (
 	"testing"
 
 	"github.com/shedbolt/shedbolt/conformancetest"
+	"github.com/shedbolt/shedbolt/conformancetest/backends"
 	"github.com/shedbolt/shedbolt/internal/sqlitetest"
 )
 
 func TestSQLite(t *testing.T) {
-	for _, v := range sqlitetest.Variants() {
+	b, err := backends.Find("sqlite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variants := sqlitetest.Variants()
+	if isBrief(b) {
+		variants = []sqlitetest.Variant{sqlitetest.Plain}
+	}
+	for _, v := range variants {
 		t.Run(v.Name, func(t *testing.T) {
 			conformancetest.Run(t, sqlitetest.Harness(t, v))
 		})

@@ -2,12 +2,11 @@
 //
 // # Requirements
 //
-// PostgreSQL 12 or later and github.com/jackc/pgx/v5. The role needs SELECT,
-// INSERT and UPDATE on the table. Every QueryExecMode works, and any session
-// time zone. With PgBouncer in transaction mode either set its
-// max_prepared_statements (1.21 or later) or one of pgx's modes that prepare
-// nothing by name: QueryExecModeExec, QueryExecModeSimpleProtocol or, with
-// statement caching off, QueryExecModeDescribeExec.
+// PostgreSQL 12 or later, a database in UTF8, and github.com/jackc/pgx/v5. The
+// role needs SELECT, INSERT and UPDATE on the table. Every QueryExecMode works,
+// and any TimeZone and DateStyle of the session. With PgBouncer in transaction
+// mode either set its max_prepared_statements (1.21 or later) or one of pgx's modes
+// that prepare nothing: QueryExecModeExec or QueryExecModeSimpleProtocol.
 //
 // # Schema
 //
@@ -25,7 +24,8 @@
 // looks at the columns' types once, and refuses a table on which locks would not
 // be safe: columns with a time zone, whose meaning depends on each session;
 // columns of less than a microsecond's precision; and names in a type or
-// collation that folds case or pads. The error names the column and the mend.
+// collation that folds case or pads. The error names the column and the mend. A
+// table without a unique name is PostgreSQL's error 42P10.
 //
 // # Clock
 //
@@ -33,7 +33,8 @@
 //
 // # Guarantees and limits
 //
-// Acquire, Release and Extend are one round trip each. An attempt on a held lock
+// Acquire, Release and Extend are one round trip each, apart from the look at the
+// columns before the first and from what pgx itself does to prepare a statement. An attempt on a held lock
 // reads one row, takes no row lock, writes nothing, and answers with the holder.
 //
 // The fencing number is locked_at as microseconds since 1970, so it needs no
@@ -49,9 +50,9 @@
 // before a crash can be lost.
 //
 // A grant needs its own transaction: New refuses a pgx.Tx, and a connection with
-// a transaction open is refused at each call. On a bare *pgx.Conn calls are made
-// one after the other, and a context that ends during one closes the connection,
-// as pgx does; prefer a pool.
+// a transaction open is refused at each call. On a bare *pgx.Conn the calls of one
+// Provider are made one after the other, and a context that ends during one closes
+// the connection, as pgx does; prefer a pool.
 //
 // # Errors
 //

@@ -1,7 +1,7 @@
 // Command verify is what `make test` runs: all tests of both modules, on every
 // backend that this machine can have.
 //
-// It starts each server in turn, runs the provider's own tests on it with the
+// It starts each server, runs the provider's own tests on it with the
 // oldest supported client, then the conformance suite with the newest one, and
 // ends with a table of what was run, on which versions, with which result, and of
 // what was not run and why. A backend that SHEDBOLT_TEST_REQUIRE names ("all", or
@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/shedbolt/shedbolt/conformancetest/backends"
@@ -30,11 +31,12 @@ import (
 const module = "github.com/shedbolt/shedbolt"
 
 func main() {
-	var p plan
+	p := plan{printing: new(sync.Mutex)}
 	only := flag.String("backends", "", "`names` of the backends to run on, separated by commas; empty means all")
 	images := flag.Bool("images", false, "only make the servers' images available, and print their names")
 	flag.BoolVar(&p.race, "race", false, "with the race detector")
 	flag.BoolVar(&p.short, "short", false, "without tests that take long")
+	flag.IntVar(&p.jobs, "jobs", 2, "run on `n` backends at once; with 1 the output is not held back")
 	flag.IntVar(&p.count, "count", 1, "run each test `n` times")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: verify [flags]\n\nIt runs all tests; see the comment in main.go. The flags are:")

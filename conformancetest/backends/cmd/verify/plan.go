@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/shedbolt/shedbolt/conformancetest/backends"
@@ -23,7 +24,9 @@ type plan struct {
 	backends []backends.Backend
 
 	race, short bool
-	count       int
+	count, jobs int
+
+	printing *sync.Mutex // keeps the output of one go test together
 }
 
 // The two modules, named by the clients that they use.
@@ -43,13 +46,22 @@ func (p plan) dir(which string) string {
 // run runs everything and returns a row for each backend and module.
 func (p plan) run(ctx context.Context) []row {
 	rows := []row{p.rest(ctx, floor), p.rest(ctx, newest)}
-	for _, b := range p.backends {
-		if ctx.Err() != nil {
-			break
-		}
-		rows = append(rows, p.backend(ctx, b)...)
+	// Several backends at once, because the suite mostly waits for locks to
+	// expire; but never two suites on one server, where some cases count.
+	results := make([][]row, len(p.backends))
+	free := make(chan struct{}, max(1, p.jobs))
+	var wg sync.WaitGroup
+	for i, b := range p.backends {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			if ctx.Err() == nil {
+				results[i] = p.backend(ctx, b)
+			}
+		})
 	}
-	return rows
+	wg.Wait()
+	return append(rows, slices.Concat(results...)...)
 }
 
 // backend runs all tests on one backend.
@@ -91,6 +103,9 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 	pattern := "^" + b.Test + "$"
 	if b.Server != nil {
 		pattern += "/^" + b.Name + "$"
+	}
+	if first.client == p.clientVersion(ctx, b.Client, newest) {
+		newestEnv = append(newestEnv, backends.BriefVar+"=1")
 	}
 	p.suite(ctx, &second, b, newestEnv, []string{"-run", pattern, "."})
 	return []row{first, second}
@@ -140,7 +155,8 @@ func (p plan) rest(ctx context.Context, which string) row {
 	return r
 }
 
-// goTest runs go test, whose output goes straight to ours.
+// goTest runs go test. Its output goes straight to ours, or in one piece where
+// several run at once.
 func (p plan) goTest(ctx context.Context, r *row, env, args []string) {
 	if ctx.Err() != nil {
 		r.fail("interrupted")
@@ -155,11 +171,20 @@ func (p plan) goTest(ctx context.Context, r *row, env, args []string) {
 	}
 	cmd := p.command(ctx, r.module, append(flags, args...)...)
 	cmd.Env = append(cmd.Env, env...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if p.jobs <= 1 {
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	}
 	say("%s, %s: go %s", r.backend, r.module, strings.Join(cmd.Args[1:], " "))
 	start := time.Now()
 	err := cmd.Run()
 	r.took = time.Since(start)
+	if out.Len() > 0 {
+		p.printing.Lock()
+		fmt.Printf("==> %s, %s\n%s", r.backend, r.module, &out)
+		p.printing.Unlock()
+	}
 	if err != nil {
 		r.fail("go test: " + err.Error())
 	}
