@@ -380,7 +380,7 @@ func TestNothingRemains(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, done := lease.Context(ctx)
-			defer done()
+			t.Cleanup(done)
 			held = append(held, lease)
 		}
 		synctest.Wait() // until the attempts' own goroutines have ended
