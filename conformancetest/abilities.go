@@ -19,12 +19,7 @@ var fencingCases = []Case{
 	{
 		Area: "fencing", Name: "fence_after_removal", Rules: "R14",
 		Check: "a fence is larger than the one before also when the record was removed in between", run: fenceAfterRemoval,
-		needs: func(h Harness, caps core.Capabilities) string {
-			if why := needsRemove(h, caps); why != "" {
-				return why
-			}
-			return needs(core.CapFence)(h, caps)
-		},
+		needs: needsAll(needsRemove, needs(core.CapFence)),
 	},
 }
 
@@ -45,8 +40,7 @@ func fenceIncreases(e *env) {
 		e.release(e.b, take(e.b, long), 0)
 	}
 	take(e.a, e.short())
-	until := e.found(name).LockedUntil
-	e.untilStore(name, until.Add(e.caps.Resolution))
+	e.runOut(name)
 	g := take(e.b, long)
 	if e.caps.Set.Has(core.CapExtend) {
 		extended, err := e.extend(e.b, g, long)
@@ -82,12 +76,7 @@ var inspectionCases = []Case{
 	{
 		Area: "inspection", Name: "list_many", Rules: "R16",
 		Check: "List shows each of 2,500 records once", run: listMany,
-		needs: func(h Harness, caps core.Capabilities) string {
-			if why := needsPut(h, caps); why != "" {
-				return why
-			}
-			return needs(core.CapInspect)(h, caps)
-		},
+		needs: needsAll(needsPut, needs(core.CapInspect)),
 	},
 	{
 		Area: "inspection", Name: "force_release", Rules: "R6",

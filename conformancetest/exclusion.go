@@ -149,16 +149,11 @@ func firstAcquireRace(e *env) {
 func expiredAcquireRace(e *env) {
 	clients := e.clients(8)
 	var names []string
-	var last time.Time
 	for range 20 {
-		name := e.name()
-		e.must(e.a, claim(name, e.short()))
-		names, last = append(names, name), e.found(name).LockedUntil
+		names = append(names, e.name())
+		e.must(e.a, claim(names[len(names)-1], e.short()))
 	}
-	if last.IsZero() { // the store does not tell
-		last = e.peek(names[0]).StoreTime.Add(e.short())
-	}
-	e.untilStore(names[0], last.Add(e.caps.Resolution))
+	e.runOut(names[len(names)-1]) // the last one
 	for _, name := range names {
 		e.race(name, 32, clients)
 		if e.Failed() {
@@ -328,12 +323,7 @@ func reusedLockValue(e *env) {
 
 func crashedHolder(e *env) {
 	name := e.name()
-	e.must(e.a, claim(name, e.short()))
-	until := e.found(name).LockedUntil
-	if until.IsZero() {
-		until = e.peek(name).StoreTime.Add(e.short())
-	}
-	e.untilStore(name, until.Add(e.caps.Resolution))
+	e.expired(name)
 	e.release(e.b, e.must(e.open(), claim(name, long)), 0)
 }
 

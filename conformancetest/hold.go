@@ -40,22 +40,27 @@ func (e *env) acquired(name string, before time.Time) time.Time {
 	return before
 }
 
+// anchored takes a lock on A, and says when it was acquired.
+func (e *env) anchored(name string, atMost time.Duration) (g core.Grant, at time.Time) {
+	e.Helper()
+	before := e.peek(name).StoreTime
+	g = e.must(e.a, claim(name, atMost))
+	return g, e.acquired(name, before)
+}
+
 func heldUntilAtLeast(e *env) {
 	name := e.name()
 	atLeast := e.short()
-	before := e.peek(name).StoreTime
-	g := e.must(e.a, claim(name, long))
-	free := e.acquired(name, before).Add(atLeast)
+	g, anchor := e.anchored(name, long)
 	e.release(e.a, g, atLeast)
-	e.release(e.b, e.freesAt(e.b, name, free), 0)
+	e.release(e.b, e.freesAt(e.b, name, anchor.Add(atLeast)), 0)
 }
 
 func jobLongerThanAtLeast(e *env) {
 	name := e.name()
 	atLeast := e.whole(50 * time.Millisecond)
-	before := e.peek(name).StoreTime
-	g := e.must(e.a, claim(name, long))
-	e.untilStore(name, e.acquired(name, before).Add(2*atLeast))
+	g, anchor := e.anchored(name, long)
+	e.untilStore(name, anchor.Add(2*atLeast))
 	e.release(e.a, g, atLeast)
 	e.release(e.b, e.must(e.b, claim(name, long)), 0)
 }
@@ -63,14 +68,12 @@ func jobLongerThanAtLeast(e *env) {
 func atLeastEqualsAtMost(e *env) {
 	name := e.name()
 	atMost := e.short()
-	before := e.peek(name).StoreTime
-	g := e.must(e.a, claim(name, atMost))
-	free := e.acquired(name, before).Add(atMost)
+	g, anchor := e.anchored(name, atMost)
 	// A machine that stalls for all of AtMostFor has lost its lease already.
 	if err := e.a.Release(e.ctx, g, atMost); err != nil && !errors.Is(err, core.ErrLost) {
 		e.Fatalf("Release: %v", err)
 	}
-	e.release(e.b, e.freesAt(e.b, name, free), 0)
+	e.release(e.b, e.freesAt(e.b, name, anchor.Add(atMost)), 0)
 }
 
 func failedPanickedGoexit(e *env) {
@@ -95,9 +98,7 @@ func failedPanickedGoexit(e *env) {
 func anchorAfterExtend(e *env) {
 	name := e.name()
 	atLeast := 3 * e.short()
-	before := e.peek(name).StoreTime
-	g := e.must(e.a, claim(name, long))
-	anchor := e.acquired(name, before)
+	g, anchor := e.anchored(name, long)
 	e.untilStore(name, anchor.Add(atLeast/9))
 	g, err := e.extend(e.a, g, long)
 	if err != nil {

@@ -67,23 +67,18 @@ var ownershipCases = []Case{
 	},
 }
 
-// expired takes a lock on A, lets it expire, and returns its grant.
-func (e *env) expired(name string) core.Grant {
+// superseded lets A's lock run out and B take it. It returns both grants, and the
+// record of the second.
+func (e *env) superseded(name string) (stale, g core.Grant, at Peeked) {
 	e.Helper()
-	g := e.must(e.a, claim(name, e.short()))
-	until := e.found(name).LockedUntil
-	if until.IsZero() {
-		until = e.peek(name).StoreTime.Add(e.short())
-	}
-	e.untilStore(name, until.Add(e.caps.Resolution))
-	return g
+	stale = e.expired(name)
+	g = e.must(e.b, claim(name, long))
+	return stale, g, e.found(name)
 }
 
 func staleReleaseKeepsSuccessor(e *env) {
 	name := e.name()
-	stale := e.expired(name)
-	g := e.must(e.b, claim(name, long))
-	at := e.found(name)
+	stale, g, at := e.superseded(name)
 	e.lost(e.a.Release(e.ctx, stale, 0), "Release by the former holder")
 	e.unchanged(at, name, "a stale release")
 	e.refused(e.a, name, "the successor holds it")
@@ -92,9 +87,7 @@ func staleReleaseKeepsSuccessor(e *env) {
 
 func staleReleaseWithAtLeast(e *env) {
 	name := e.name()
-	stale := e.expired(name)
-	g := e.must(e.b, claim(name, long))
-	at := e.found(name)
+	stale, g, at := e.superseded(name)
 	e.lost(e.a.Release(e.ctx, stale, long), "Release by the former holder, with a minimum hold")
 	e.unchanged(at, name, "a stale release")
 	e.release(e.b, g, 0)
@@ -102,9 +95,7 @@ func staleReleaseWithAtLeast(e *env) {
 
 func staleExtend(e *env) {
 	name := e.name()
-	stale := e.expired(name)
-	g := e.must(e.b, claim(name, long))
-	at := e.found(name)
+	stale, g, at := e.superseded(name)
 	_, err := e.extend(e.a, stale, 2*long)
 	e.lost(err, "Extend by the former holder")
 	e.unchanged(at, name, "a stale extension")

@@ -130,6 +130,26 @@ func (e *env) pause(d time.Duration) bool {
 	}
 }
 
+// runOut waits until a lock of length short, whose holder has vanished, is free
+// without doubt.
+func (e *env) runOut(name string) {
+	e.Helper()
+	at := e.found(name)
+	until := at.LockedUntil
+	if until.IsZero() { // the store does not tell
+		until = at.StoreTime.Add(e.short())
+	}
+	e.untilStore(name, until.Add(e.caps.Resolution))
+}
+
+// expired takes a lock on A, lets it run out, and returns its grant.
+func (e *env) expired(name string) core.Grant {
+	e.Helper()
+	g := e.must(e.a, claim(name, e.short()))
+	e.runOut(name)
+	return g
+}
+
 // freesAt tries a held lock again and again until it is granted, and checks both
 // sides of the instant at which it must become free, on the store's clock: no
 // grant before free, and no refusal at an attempt that began later than the
@@ -171,7 +191,7 @@ func (e *env) locker(p core.Provider) *core.Locker {
 	return l
 }
 
-// extender returns a provider's optional ability; needsExtend has been checked.
+// extend uses the optional ability, which the case's needs have checked.
 func (e *env) extend(p core.Provider, g core.Grant, d time.Duration) (core.Grant, error) {
 	return p.(core.Extender).Extend(e.ctx, g, d)
 }
@@ -216,6 +236,18 @@ func needs(set core.Capability) func(Harness, core.Capabilities) string {
 			return ""
 		}
 		return "the provider does not declare " + set.String()
+	}
+}
+
+// needsAll joins conditions: the first that is not met counts.
+func needsAll(conditions ...func(Harness, core.Capabilities) string) func(Harness, core.Capabilities) string {
+	return func(h Harness, caps core.Capabilities) string {
+		for _, needs := range conditions {
+			if why := needs(h, caps); why != "" {
+				return why
+			}
+		}
+		return ""
 	}
 }
 

@@ -117,7 +117,13 @@ func (le *Lease) Err() error {
 // the lease for [FromContext] and [AssertLocked]. Call the cancel function when
 // the work is done.
 func (le *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(withLease(parent, le))
+	return le.whileLive(withLease(parent, le))
+}
+
+// whileLive returns a child of parent that is cancelled, with the reason, when
+// the lease ends.
+func (le *Lease) whileLive(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
 	if err := le.Err(); err != nil {
 		cancel(err)
 	}
@@ -163,10 +169,8 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	// The end of the lease ends the call: by then no answer is of use, and Release
 	// must not wait for it.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(le.ended, func() { cancel(context.Cause(le.ended)) })
-	defer stop()
+	ctx, cancel := le.whileLive(ctx)
+	defer cancel()
 	start := time.Now()
 	grant, err := bounded(ctx, l.cleanup/4, func(Grant, error) {}, func(ctx context.Context) (Grant, error) {
 		return l.extender.Extend(ctx, le.current(), d)

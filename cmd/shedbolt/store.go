@@ -232,21 +232,17 @@ func secrets(storeURL string) []string {
 			}
 		}
 	}
-	for _, key := range []string{"password=", "sslpassword="} {
-		for rest := storeURL; ; {
-			_, after, ok := strings.Cut(rest, key)
-			if !ok {
-				break
-			}
-			end := strings.IndexAny(after, "& ")
-			if end < 0 {
-				end = len(after)
-			}
-			add(after[:end])
-			rest = after
+	for rest := storeURL; ; {
+		var ok bool
+		if _, rest, ok = strings.Cut(rest, "password="); !ok { // sslpassword= too
+			return found
 		}
+		end := strings.IndexAny(rest, "& ")
+		if end < 0 {
+			end = len(rest)
+		}
+		add(rest[:end])
 	}
-	return found
 }
 
 // storeOf says which store an option names, without its password.

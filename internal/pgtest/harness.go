@@ -255,7 +255,7 @@ func (s *server) poolOfOne(tb testing.TB) (core.Provider, func(testing.TB) func(
 }
 
 func (s *server) broken() map[string]conformancetest.Breakage {
-	broken := map[string]conformancetest.Breakage{
+	return map[string]conformancetest.Breakage{
 		"no_table": {Open: func(tb testing.TB) (core.Provider, func()) {
 			tb.Helper()
 			missing := pgx.Identifier{s.table[0], "missing " + strings.ToLower(rand.Text())}
@@ -266,52 +266,51 @@ func (s *server) broken() map[string]conformancetest.Breakage {
 				}
 			}
 		}},
-	}
-	broken["down"] = conformancetest.Breakage{Open: func(tb testing.TB) (core.Provider, func()) {
-		tb.Helper()
-		config, err := pgx.ParseConfig(s.via)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		gate := newGate(tb, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
-		p := s.open(tb, s.via, s.table, func(c *pgxpool.Config) {
-			c.ConnConfig.Host, c.ConnConfig.Port = "127.0.0.1", gate.port
-			for _, other := range c.ConnConfig.Fallbacks { // with and without TLS
-				other.Host, other.Port = "127.0.0.1", gate.port
+		"down": {Open: func(tb testing.TB) (core.Provider, func()) {
+			tb.Helper()
+			config, err := pgx.ParseConfig(s.via)
+			if err != nil {
+				tb.Fatal(err)
 			}
-		})
-		return p, gate.open
-	}}
-	broken["no_permission"] = conformancetest.Breakage{Open: func(tb testing.TB) (core.Provider, func()) {
-		tb.Helper()
-		role := "shedbolt_" + strings.ToLower(rand.Text()[:12])
-		s.exec(tb, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'")
-		tb.Cleanup(func() {
-			s.exec(tb, "DROP OWNED BY "+role)
-			s.exec(tb, "DROP ROLE "+role)
-		})
-		s.exec(tb, "GRANT USAGE ON SCHEMA "+s.table[:1].Sanitize()+" TO "+role)
-		p := s.open(tb, s.direct, s.table, func(c *pgxpool.Config) {
-			c.ConnConfig.User, c.ConnConfig.Password = role, "secret"
-		})
-		return p, func() { s.exec(tb, "GRANT SELECT, INSERT, UPDATE ON "+s.table.Sanitize()+" TO "+role) }
-	}}
-	broken["read_only"] = conformancetest.Breakage{Open: func(tb testing.TB) (core.Provider, func()) {
-		tb.Helper()
-		return s.open(tb, s.direct, s.table, func(c *pgxpool.Config) {
-			c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
-		}), nil
-	}}
-	broken["column_with_time_zone"] = conformancetest.Breakage{Open: func(tb testing.TB) (core.Provider, func()) {
-		tb.Helper()
-		table := pgx.Identifier{s.table[0], "zoned " + strings.ToLower(rand.Text())}
-		s.exec(tb, fmt.Sprintf(strings.ReplaceAll(shedLockDDL, "TIMESTAMP", "TIMESTAMPTZ"), table.Sanitize()))
-		return s.open(tb, s.via, table), func() {
-			s.exec(tb, "ALTER TABLE "+table.Sanitize()+` ALTER lock_until TYPE timestamp USING lock_until AT TIME ZONE 'UTC',
+			gate := newGate(tb, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
+			p := s.open(tb, s.via, s.table, func(c *pgxpool.Config) {
+				c.ConnConfig.Host, c.ConnConfig.Port = "127.0.0.1", gate.port
+				for _, other := range c.ConnConfig.Fallbacks { // with and without TLS
+					other.Host, other.Port = "127.0.0.1", gate.port
+				}
+			})
+			return p, gate.open
+		}},
+		"no_permission": {Open: func(tb testing.TB) (core.Provider, func()) {
+			tb.Helper()
+			role := "shedbolt_" + strings.ToLower(rand.Text()[:12])
+			s.exec(tb, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'")
+			tb.Cleanup(func() {
+				s.exec(tb, "DROP OWNED BY "+role)
+				s.exec(tb, "DROP ROLE "+role)
+			})
+			s.exec(tb, "GRANT USAGE ON SCHEMA "+s.table[:1].Sanitize()+" TO "+role)
+			p := s.open(tb, s.direct, s.table, func(c *pgxpool.Config) {
+				c.ConnConfig.User, c.ConnConfig.Password = role, "secret"
+			})
+			return p, func() { s.exec(tb, "GRANT SELECT, INSERT, UPDATE ON "+s.table.Sanitize()+" TO "+role) }
+		}},
+		"read_only": {Open: func(tb testing.TB) (core.Provider, func()) {
+			tb.Helper()
+			return s.open(tb, s.direct, s.table, func(c *pgxpool.Config) {
+				c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+			}), nil
+		}},
+		"column_with_time_zone": {Open: func(tb testing.TB) (core.Provider, func()) {
+			tb.Helper()
+			table := pgx.Identifier{s.table[0], "zoned " + strings.ToLower(rand.Text())}
+			s.exec(tb, fmt.Sprintf(strings.ReplaceAll(shedLockDDL, "TIMESTAMP", "TIMESTAMPTZ"), table.Sanitize()))
+			return s.open(tb, s.via, table), func() {
+				s.exec(tb, "ALTER TABLE "+table.Sanitize()+` ALTER lock_until TYPE timestamp USING lock_until AT TIME ZONE 'UTC',
 				ALTER locked_at TYPE timestamp USING locked_at AT TIME ZONE 'UTC'`)
-		}
-	}}
-	return broken
+			}
+		}},
+	}
 }
 
 // gate is a port that refuses connections until it is opened, and then leads to

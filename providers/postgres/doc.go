@@ -34,8 +34,9 @@
 // # Guarantees and limits
 //
 // Acquire, Release and Extend are one round trip each, apart from the look at the
-// columns before the first and from what pgx itself does to prepare a statement. An attempt on a held lock
-// reads one row, takes no row lock, writes nothing, and answers with the holder.
+// columns before the first and from what pgx itself does to prepare a statement.
+// An attempt on a held lock reads one row, takes no row lock, writes nothing, and
+// answers with the holder.
 //
 // The fencing number is locked_at as microseconds since 1970, so it needs no
 // column and works on a Java service's table. It rises strictly, also when the

@@ -88,6 +88,7 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 	}
 
 	second := first
+	first.client = p.clientVersion(ctx, b.Client, floor)
 	packages := []string{"./providers/" + b.Provider}
 	var args []string
 	if b.Run != "" {
@@ -95,7 +96,7 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 	} else if b.Server != nil {
 		packages = append(packages, "./cmd/...") // the command's tests use a server too
 	}
-	p.suite(ctx, &first, b, floorEnv, append(args, packages...))
+	p.suite(ctx, &first, floorEnv, append(args, packages...))
 	if b.Test == "" {
 		return []row{first}
 	}
@@ -104,16 +105,16 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 	if b.Server != nil {
 		pattern += "/^" + b.Name + "$"
 	}
-	if first.client == p.clientVersion(ctx, b.Client, newest) {
+	second.client = p.clientVersion(ctx, b.Client, newest)
+	if first.client == second.client {
 		newestEnv = append(newestEnv, backends.BriefVar+"=1")
 	}
-	p.suite(ctx, &second, b, newestEnv, []string{"-run", pattern, "."})
+	p.suite(ctx, &second, newestEnv, []string{"-run", pattern, "."})
 	return []row{first, second}
 }
 
 // suite runs tests that contain the conformance suite, and adds up its report.
-func (p plan) suite(ctx context.Context, r *row, b backends.Backend, env, args []string) {
-	r.client = p.clientVersion(ctx, b.Client, r.module)
+func (p plan) suite(ctx context.Context, r *row, env, args []string) {
 	folder, err := os.MkdirTemp("", "shedbolt-verify-")
 	if err != nil {
 		r.fail(err.Error())
