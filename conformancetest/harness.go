@@ -46,6 +46,16 @@ type Harness struct {
 	// connections in use, sessions or child nodes.
 	Resources func(ctx context.Context) (int64, error)
 
+	// Server is the store's address, such as "127.0.0.1:5432", and Through makes an
+	// independent client that connects to another address instead, behind which
+	// the suite has a [Proxy].
+	Server  string
+	Through func(tb testing.TB, addr string) core.Provider
+
+	// RoundTrips says how many round trips the calls may need at most; 0 is any
+	// number.
+	RoundTrips RoundTrips
+
 	// NoBubble says why Open can't be called in a synctest bubble. Empty means
 	// that it can.
 	NoBubble string
@@ -53,6 +63,18 @@ type Harness struct {
 	// Deviations lists cases, by "area/case", that this store can't pass, with
 	// the reason. A listed case that passes fails the suite.
 	Deviations map[string]string
+}
+
+// RoundTrips counts the round trips of calls on a connection that is in use
+// already.
+type RoundTrips struct {
+	// Won and Refused are Acquire's, of a name whose record exists.
+	Won     int `json:"won,omitempty"`
+	Refused int `json:"refused,omitempty"`
+	// First is Acquire's of a name that has no record.
+	First   int `json:"first,omitempty"`
+	Release int `json:"release,omitempty"`
+	Extend  int `json:"extend,omitempty"`
 }
 
 // Peeked is one record as it stands in the store.

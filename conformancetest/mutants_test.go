@@ -107,6 +107,8 @@ type mutant struct {
 	loose bool
 	// coarse gives the store a clock of 1 ms.
 	coarse bool
+	// net breaks the client that reaches the store through a proxy.
+	net netHarm
 }
 
 var mutants = []mutant{
@@ -491,7 +493,7 @@ var mutants = []mutant{
 			"exclusion/crashed_holder_single_try", "exclusion/free_after_release", "ownership/stale_release_keeps_successor",
 			"ownership/stale_release_with_at_least", "ownership/stale_extend", "ownership/extend_after_expiry", "minimum_hold/job_longer_than_at_least",
 			"contexts_and_faults/release_after_cancel", "fencing/fence_increases", "shared_format/reads_java_record",
-			"ownership/double_release", "expiry/late_grant",
+			"ownership/double_release", "expiry/late_grant", "contexts_and_faults/reply_lost_release",
 		},
 		may: []string{"expiry/loss_is_told", "store_time/client_clock_skew", "contexts_and_faults/cancelled_during", "inspection/force_release"},
 	},
@@ -859,6 +861,23 @@ var mutants = []mutant{
 		},
 		fails: []string{"shared_format/locked_by", "ownership/long_label"},
 	},
+	{name: "takes a lost answer for held", net: netHarm{heldOnError: true}, fails: []string{
+		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+	}},
+	{name: "does not mark what may have been done", net: netHarm{certain: true}, fails: []string{"contexts_and_faults/reply_lost_acquire"}},
+	{name: "takes a lost answer for a lost lock", net: netHarm{lostOnError: true}, fails: []string{
+		"contexts_and_faults/reply_lost_extend", "contexts_and_faults/black_hole",
+	}},
+	{name: "takes a lost look for a release", net: netHarm{releasesUnasked: true}, fails: []string{
+		"contexts_and_faults/reply_lost_release", "contexts_and_faults/round_trips",
+	}, may: []string{
+		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_extend", "contexts_and_faults/black_hole",
+	}},
+	{name: "never reconnects", net: netHarm{neverReconnects: true}, fails: []string{
+		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_release", "contexts_and_faults/reply_lost_extend",
+		"contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+	}},
+	{name: "looks before each call", net: netHarm{looksFirst: true}, fails: []string{"contexts_and_faults/round_trips"}},
 }
 
 // mine and racing are what some mutants share between their clients.
@@ -895,7 +914,8 @@ var unproven = map[string]string{
 	"capabilities/extend_undeclared": "it runs only where the capability is not declared",
 }
 
-func (m mutant) harness() conformancetest.Harness {
+func (m mutant) harness(tb testing.TB) conformancetest.Harness {
+	tb.Helper()
 	clock := memtest.ServerClock(time.Hour)
 	if m.coarse {
 		clock = func() time.Time { return memtest.ServerClock(time.Hour)().Truncate(time.Millisecond) }
@@ -909,10 +929,18 @@ func (m mutant) harness() conformancetest.Harness {
 			c.caps.Resolution = time.Millisecond
 		}
 		prepare(c)
-		m.harm(c)
+		if m.harm != nil {
+			m.harm(c)
+		}
 		return c
 	}
 	h.Open = func(testing.TB) core.Provider { return open(func(*client) {}) }
+	h.Server = serveNet(tb, store)
+	h.Through = func(tb testing.TB, addr string) core.Provider {
+		tb.Helper()
+		return newNetClient(tb, addr, memory.New(store).Capabilities(), m.net)
+	}
+	h.RoundTrips = conformancetest.RoundTrips{Won: 1, Refused: 1, First: 1, Release: 1, Extend: 1}
 	h.Broken = map[string]conformancetest.Breakage{}
 	for _, how := range []string{"down", "read_only", "no_table", "no_permission", "throttled"} {
 		h.Broken[how] = conformancetest.Breakage{Open: func(testing.TB) (core.Provider, func()) {
@@ -968,7 +996,7 @@ func TestMutants(t *testing.T) {
 	seen := map[string]map[string]string{} // mutant → case → what was seen
 	check := func(t *testing.T, m mutant, c conformancetest.Case) {
 		t.Helper()
-		status, detail := conformancetest.Check(t, m.harness(), c)
+		status, detail := conformancetest.Check(t, m.harness(t), c)
 		mu.Lock()
 		defer mu.Unlock()
 		if seen[m.name] == nil {

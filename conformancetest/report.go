@@ -26,6 +26,8 @@ type line struct {
 	Status  string  `json:"status"`
 	Detail  string  `json:"detail,omitempty"`
 	Seconds float64 `json:"seconds"`
+	// Trips is what contexts_and_faults/round_trips has counted.
+	Trips *RoundTrips `json:"trips,omitempty"`
 }
 
 // brief fits a detail into the table; the subtest's own message has all of it.

@@ -35,7 +35,7 @@ func (c Case) ID() string { return c.Area + "/" + c.Name }
 func Cases() []Case {
 	return slices.Concat(
 		exclusionCases, expiryCases, minimumHoldCases, ownershipCases, nameCases, storeTimeCases,
-		contextCases, fencingCases, inspectionCases, capabilityCases, formatCases,
+		contextCases, faultCases, fencingCases, inspectionCases, capabilityCases, formatCases,
 	)
 }
 
@@ -92,6 +92,7 @@ func observe(tb testing.TB, h Harness, c Case) line {
 	tb.Helper()
 	deviation, deviates := h.Deviations[c.ID()]
 	rec := newRecorder(tb)
+	var trips *RoundTrips
 	start := time.Now()
 	rec.during(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), caseLimit)
@@ -103,6 +104,7 @@ func observe(tb testing.TB, h Harness, c Case) line {
 			}
 		}
 		c.run(e)
+		trips = e.trips
 	})
 	status, detail := rec.outcome()
 	switch {
@@ -111,7 +113,10 @@ func observe(tb testing.TB, h Harness, c Case) line {
 	case deviates && status == passed:
 		status, detail = failed, "it is listed as a deviation and passes: take it off the list"
 	}
-	return line{Harness: h.Name, Case: c.ID(), Rules: c.Rules, Status: status, Detail: detail, Seconds: time.Since(start).Seconds()}
+	return line{
+		Harness: h.Name, Case: c.ID(), Rules: c.Rules, Status: status, Detail: detail,
+		Seconds: time.Since(start).Seconds(), Trips: trips,
+	}
 }
 
 // env is what a case works with.
@@ -121,6 +126,8 @@ type env struct {
 	h    Harness
 	a, b core.Provider // two independent clients
 	caps core.Capabilities
+	// trips is for the report.
+	trips *RoundTrips
 }
 
 func newEnv(tb testing.TB, ctx context.Context, h Harness) *env {

@@ -7,10 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -96,14 +95,17 @@ func Harness(tb testing.TB, via, direct string, v Variant) conformancetest.Harne
 		tb.Fatal(err)
 	}
 	return conformancetest.Harness{
-		Name:      fmt.Sprintf("PostgreSQL %s, %s", Version(tb, direct), v.Name),
-		Open:      func(tb testing.TB) core.Provider { return s.open(tb, via, s.table) },
-		Peek:      s.peek,
-		Remove:    s.remove,
-		Put:       s.put,
-		Broken:    s.broken(),
-		PoolOfOne: s.poolOfOne,
-		Resources: s.resources,
+		Name:       fmt.Sprintf("PostgreSQL %s, %s", Version(tb, direct), v.Name),
+		Open:       func(tb testing.TB) core.Provider { return s.open(tb, via, s.table) },
+		Peek:       s.peek,
+		Remove:     s.remove,
+		Put:        s.put,
+		Broken:     s.broken(),
+		PoolOfOne:  s.poolOfOne,
+		Resources:  s.resources,
+		Server:     s.address(tb),
+		Through:    func(tb testing.TB, addr string) core.Provider { return s.through(tb, addr) },
+		RoundTrips: conformancetest.RoundTrips{Won: 1, Refused: 1, First: 1, Release: 1, Extend: 1},
 	}
 }
 
@@ -206,6 +208,35 @@ func (s *server) open(tb testing.TB, dsn string, table pgx.Identifier, more ...f
 	return s.provider(tb, s.pool(tb, dsn, connections, more...), table)
 }
 
+// address is what clients connect to.
+func (s *server) address(tb testing.TB) string {
+	tb.Helper()
+	config, err := pgx.ParseConfig(s.via)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+}
+
+// through is open by way of another address.
+func (s *server) through(tb testing.TB, addr string) *postgres.Provider {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s.open(tb, s.via, s.table, func(c *pgxpool.Config) {
+		c.ConnConfig.Host, c.ConnConfig.Port = host, uint16(n)
+		for _, other := range c.ConnConfig.Fallbacks { // with and without TLS
+			other.Host, other.Port = host, uint16(n)
+		}
+	})
+}
+
 func (s *server) peek(ctx context.Context, name string) (conformancetest.Peeked, error) {
 	var p conformancetest.Peeked
 	var rows string
@@ -268,18 +299,9 @@ func (s *server) broken() map[string]conformancetest.Breakage {
 		}},
 		"down": {Open: func(tb testing.TB) (core.Provider, func()) {
 			tb.Helper()
-			config, err := pgx.ParseConfig(s.via)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			gate := newGate(tb, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
-			p := s.open(tb, s.via, s.table, func(c *pgxpool.Config) {
-				c.ConnConfig.Host, c.ConnConfig.Port = "127.0.0.1", gate.port
-				for _, other := range c.ConnConfig.Fallbacks { // with and without TLS
-					other.Host, other.Port = "127.0.0.1", gate.port
-				}
-			})
-			return p, gate.open
+			proxy := conformancetest.NewProxy(tb, s.address(tb))
+			proxy.Down()
+			return s.through(tb, proxy.Addr()), proxy.Up
 		}},
 		"no_permission": {Open: func(tb testing.TB) (core.Provider, func()) {
 			tb.Helper()
@@ -311,62 +333,4 @@ func (s *server) broken() map[string]conformancetest.Breakage {
 			}
 		}},
 	}
-}
-
-// gate is a port that refuses connections until it is opened, and then leads to
-// a server.
-type gate struct {
-	tb       testing.TB
-	to       string
-	port     uint16
-	listener net.Listener
-	passing  sync.WaitGroup
-}
-
-// newGate must be called before the pool is made that goes through it: clean-ups
-// run in reverse, and the gate waits until its connections have been closed.
-func newGate(tb testing.TB, to string) *gate {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	g := &gate{tb: tb, to: to, port: uint16(l.Addr().(*net.TCPAddr).Port)}
-	if err := l.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if g.listener != nil {
-			_ = g.listener.Close()
-		}
-		g.passing.Wait()
-	})
-	return g
-}
-
-func (g *gate) open() {
-	var err error
-	if g.listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", g.port)); err != nil {
-		g.tb.Fatal(err)
-	}
-	g.passing.Go(func() {
-		for {
-			client, err := g.listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", g.to)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			pass := func(to, from net.Conn) {
-				_, _ = io.Copy(to, from)
-				_ = to.Close()
-				_ = from.Close()
-			}
-			g.passing.Go(func() { pass(server, client) })
-			g.passing.Go(func() { pass(client, server) })
-		}
-	})
 }
