@@ -1,6 +1,7 @@
 package conformancetest
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -43,7 +44,7 @@ func NewProxy(tb testing.TB, to string) *Proxy {
 	tb.Helper()
 	p := &Proxy{tb: tb, to: to, links: map[*link]struct{}{}}
 	p.changed = sync.NewCond(&p.mu)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen("127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("proxy: %v", err)
 	}
@@ -55,6 +56,10 @@ func NewProxy(tb testing.TB, to string) *Proxy {
 		p.running.Wait()
 	})
 	return p
+}
+
+func listen(addr string) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 }
 
 // Addr is where clients connect to instead of the store.
@@ -73,7 +78,7 @@ func (p *Proxy) Down() {
 
 // Up ends Down.
 func (p *Proxy) Up() {
-	l, err := net.Listen("tcp", p.addr)
+	l, err := listen(p.addr)
 	if err != nil {
 		p.tb.Errorf("proxy: %v", err)
 		return
@@ -134,7 +139,7 @@ func (p *Proxy) serve(l net.Listener) {
 }
 
 func (p *Proxy) link(client net.Conn) {
-	store, err := net.Dial("tcp", p.to)
+	store, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.to)
 	if err != nil {
 		_ = client.Close()
 		return

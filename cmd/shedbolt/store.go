@@ -2,22 +2,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-	_ "modernc.org/sqlite" // the embedded default store
 
 	"github.com/shedbolt/shedbolt/core"
-	"github.com/shedbolt/shedbolt/providers/postgres"
-	"github.com/shedbolt/shedbolt/providers/sqlite"
 )
 
 // provider is what every store's provider has.
@@ -46,6 +37,9 @@ type storeOptions struct {
 	dryRun bool
 }
 
+// tableParts is the table as a provider's option takes it.
+func (o storeOptions) tableParts() []string { return strings.SplitN(o.table, ".", 2) }
+
 // scheme is one kind of store.
 type scheme struct {
 	names []string
@@ -57,6 +51,7 @@ func schemes() []scheme {
 	return []scheme{
 		{[]string{"sqlite"}, "sqlite:FILE", openSQLite},
 		{[]string{"postgres", "postgresql"}, "postgres://USER@HOST/DATABASE", openPostgres},
+		{[]string{"mysql", "mariadb"}, "mysql://USER@HOST/DATABASE", openMySQL},
 	}
 }
 
@@ -100,105 +95,11 @@ func defaultStore() (string, error) {
 	return filepath.Join(state, "shedbolt", "locks.db"), nil
 }
 
-func openSQLite(ctx context.Context, o storeOptions) (*openStore, error) {
-	if o.table != "" {
-		return nil, usageError{"--table", "it is for stores shared with others; the SQLite file is shedbolt's own"}
-	}
-	file := strings.TrimPrefix(o.url, "sqlite:")
-	if rest, ok := strings.CutPrefix(file, "//"); ok {
-		if !strings.HasPrefix(rest, "/") {
-			return nil, usageError{"--store", "write sqlite:FILE, or sqlite:///PATH with three slashes for an absolute path"}
-		}
-		file = rest
-	}
-	if file == "" {
-		return nil, usageError{"--store", "sqlite: needs a file"}
-	}
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	if o.dryRun {
-		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-			return &openStore{absent: true, close: func() {}}, nil
-		}
-	} else if err := makeFile(file); err != nil {
-		return nil, err
-	}
-	params := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)"}}
-	if o.dryRun {
-		params = url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}
-	}
-	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(file), RawQuery: params.Encode()}
-	db, err := sql.Open("sqlite", dsn.String())
-	if err != nil {
-		return nil, err
-	}
-	p, err := sqlite.New(db)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	s := &openStore{provider: p, close: func() { _ = db.Close() }, embedded: true}
-	if o.dryRun {
-		var n int
-		err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", sqlite.DefaultTable).Scan(&n)
-		if err != nil {
-			s.close()
-			return nil, err
-		}
-		s.absent = n == 0
-	}
-	return s, nil
-}
-
-// makeFile makes the file, for its owner alone, and its folders.
-func makeFile(file string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func openPostgres(ctx context.Context, o storeOptions) (*openStore, error) {
-	config, err := pgxpool.ParseConfig(o.url)
-	if err != nil {
-		if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-			return nil, usageError{"--store", redact(err.Error(), o.url)}
-		}
-		return nil, err
-	}
-	// A command may run for hours: no connection is kept for its end.
-	config.MaxConns, config.MinConns = 2, 0
-	config.MaxConnIdleTime = 10 * time.Second
-	config.HealthCheckPeriod = 5 * time.Second
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "shedbolt"
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	var opts []postgres.Option
-	if o.table != "" {
-		opts = append(opts, postgres.WithTable(strings.SplitN(o.table, ".", 2)...))
-	}
-	p, err := postgres.New(pool, opts...)
-	if err != nil {
-		pool.Close()
-		return nil, usageError{"--table", err.Error()}
-	}
-	return &openStore{provider: p, close: pool.Close}, nil
-}
-
 // explain says what to do about an error of the store, in one line and without
 // the password of its URL.
 func explain(err error, storeURL string) string {
 	text := redact(err.Error(), storeURL)
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "42P01" {
+	if missingPostgresTable(err) || missingMySQLTable(err) {
 		text += "; run once with --ensure-schema to create the table"
 	}
 	return text

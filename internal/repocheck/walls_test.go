@@ -14,6 +14,7 @@ import (
 var clients = map[string][]string{
 	"memory": {},
 	"sqlite": {}, // it takes a *sql.DB and leaves the driver to its user
+	"mysql":  {"github.com/go-sql-driver/mysql", "filippo.io/edwards25519"},
 	"postgres": {
 		"github.com/jackc/pgx/v5",
 		"github.com/jackc/pgpassfile",

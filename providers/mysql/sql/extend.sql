@@ -1,0 +1,4 @@
+UPDATE {table}
+SET {lock_until} = TIMESTAMPADD(MICROSECOND,
+	LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) + {$micros}), TIMESTAMP '1970-01-01 00:00:00')
+WHERE {exact} AND {locked_by} = {$holder} AND {lock_until} > UTC_TIMESTAMP(3)

@@ -1,0 +1,3 @@
+SELECT {record}
+FROM {table}
+WHERE {exact}

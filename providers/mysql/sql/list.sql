@@ -1,0 +1,5 @@
+SELECT {record}
+FROM {table}
+WHERE {$all} OR {name} > {$name}
+ORDER BY {name}
+LIMIT {$limit}
