@@ -274,12 +274,18 @@ func poolOfOne(e *env) {
 }
 
 func concurrentUse(e *env) {
-	var wg sync.WaitGroup
-	for range 16 {
+	const workers = 16
+	var wg, holding sync.WaitGroup
+	holding.Add(workers)
+	for range workers {
 		wg.Go(func() {
 			name := e.name()
-			for range 10 {
+			for i := range 10 {
 				g, err := e.a.Acquire(e.ctx, claim(name, long))
+				if i == 0 { // all hold a lock before the first releases his
+					holding.Done()
+					holding.Wait()
+				}
 				if err != nil {
 					e.Errorf("Acquire: %v", err)
 					return

@@ -27,6 +27,10 @@ var faultCases = []Case{
 		Check: "on connections that pass nothing, calls end within their limits with an error that is not held, and work once the network is back", needs: needsProxy, run: blackHole,
 	},
 	{
+		Area: "contexts_and_faults", Name: "cancelled_under_way", Rules: "R11",
+		Check: "an attempt that is given up while its request is on the way leaves no lock, also when the request arrives later", needs: needsProxy, run: cancelledUnderWay,
+	},
+	{
 		Area: "contexts_and_faults", Name: "connections_cut", Rules: "R3 R17",
 		Check: "a client whose connections were cut works on by itself", needs: needsProxy, run: connectionsCut,
 	},
@@ -179,6 +183,31 @@ func (e *env) works(p core.Provider, since string) {
 		e.pause(100 * time.Millisecond)
 	}
 	e.Errorf("%s, and the same client still fails: %v", since, err)
+}
+
+func cancelledUnderWay(e *env) {
+	proxy, p := e.throughProxy()
+	l := e.locker(p)
+	const way = 100 * time.Millisecond
+	for _, patience := range []time.Duration{way / 5, way / 2, way} {
+		name := e.name()
+		proxy.SetLatency(way)
+		ctx, cancel := context.WithTimeout(e.ctx, patience)
+		lease, err := l.TryLock(ctx, core.Lock{Name: name, AtMostFor: long})
+		cancel()
+		switch {
+		case err == nil: // the last may be in time
+			if err := lease.Release(e.ctx); err != nil {
+				e.Errorf("Release: %v", err)
+			}
+		case errors.Is(err, core.ErrHeld) || errors.Is(err, core.ErrUncertain) || !errors.Is(err, context.DeadlineExceeded):
+			e.Errorf("TryLock given up after %v on a network that takes %v = %v, want context.DeadlineExceeded alone", patience, way, err)
+		}
+		proxy.SetLatency(0)
+		// Whatever is on the way has arrived by then.
+		e.pause(3 * way)
+		e.release(e.b, e.must(e.b, claim(name, long)), 0)
+	}
 }
 
 func connectionsCut(e *env) {

@@ -494,6 +494,7 @@ var mutants = []mutant{
 			"ownership/stale_release_with_at_least", "ownership/stale_extend", "ownership/extend_after_expiry", "minimum_hold/job_longer_than_at_least",
 			"contexts_and_faults/release_after_cancel", "fencing/fence_increases", "shared_format/reads_java_record",
 			"ownership/double_release", "expiry/late_grant", "contexts_and_faults/reply_lost_release",
+			"contexts_and_faults/cancelled_under_way",
 		},
 		may: []string{"expiry/loss_is_told", "store_time/client_clock_skew", "contexts_and_faults/cancelled_during", "inspection/force_release"},
 	},
@@ -741,7 +742,7 @@ var mutants = []mutant{
 		harm: func(c *client) {
 			c.acquire = func(ctx context.Context, cl core.Claim) (core.Grant, error) {
 				g, err := c.base.acquire(ctx, cl)
-				if deadline, ok := ctx.Deadline(); err == nil && ok && time.Until(deadline) < 20*time.Millisecond {
+				if deadline, ok := ctx.Deadline(); err == nil && ok && time.Until(deadline) < 300*time.Millisecond { // core has added to it
 					<-ctx.Done()
 					return core.Grant{}, ctx.Err() // and not Uncertain
 				}
@@ -766,7 +767,7 @@ var mutants = []mutant{
 			}
 		},
 		fails: []string{"contexts_and_faults/release_after_cancel"},
-		may:   []string{"contexts_and_faults/cancelled_during"},
+		loose: true, // the context of an attempt also ends with the attempt
 	},
 	{
 		name: "leaks a goroutine per call",
@@ -876,6 +877,9 @@ var mutants = []mutant{
 	{name: "never reconnects", net: netHarm{neverReconnects: true}, fails: []string{
 		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_release", "contexts_and_faults/reply_lost_extend",
 		"contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+	}},
+	{name: "cuts calls off and calls them undone", net: netHarm{impatient: true}, fails: []string{
+		"contexts_and_faults/cancelled_under_way", "contexts_and_faults/reply_lost_acquire",
 	}},
 	{name: "looks before each call", net: netHarm{looksFirst: true}, fails: []string{"contexts_and_faults/round_trips"}},
 }

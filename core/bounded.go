@@ -75,3 +75,30 @@ func bounded[T any](ctx context.Context, patience time.Duration, late func(T, er
 	var none T
 	return none, Uncertain(fmt.Errorf("%w: %w", context.Cause(ctx), errAbandoned))
 }
+
+// linger makes a context that ends d after ctx does. An attempt that is under way
+// when its caller gives up is better answered than cut off: a store may carry out
+// what it has received long after the connection is gone, and after the lock was
+// looked for in vain to take it back.
+func linger(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil {
+		return ctx, func() {}
+	}
+	lingering, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := func() { cancel(nil) }
+	if deadline, ok := ctx.Deadline(); ok { // clients bound their reads by it
+		var stop context.CancelFunc
+		lingering, stop = context.WithDeadline(lingering, deadline.Add(d))
+		release = func() { stop(); cancel(nil) }
+	}
+	stopWatching := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel(context.Cause(ctx))
+		case <-lingering.Done():
+		}
+	})
+	return lingering, func() { stopWatching(); release() }
+}

@@ -95,7 +95,12 @@ func (l *Locker) TryLock(ctx context.Context, k Lock) (*Lease, error) {
 // acquire is one attempt, settled (R3): its errors say that no lock was left in
 // the store, or are ErrUncertain.
 func (l *Locker) acquire(ctx context.Context, c Claim) (Grant, error) {
-	call := func(ctx context.Context) (Grant, error) { return l.provider.Acquire(ctx, c) }
+	call := func(ctx context.Context) (Grant, error) {
+		// Much less than the patience below, within which the client should give up.
+		ctx, cancel := linger(ctx, l.cleanup/20)
+		defer cancel()
+		return l.provider.Acquire(ctx, c)
+	}
 	giveBack := func(_ Grant, err error) {
 		if err == nil || errors.Is(err, ErrUncertain) {
 			_ = l.takeBack(context.WithoutCancel(ctx), c, nil)
@@ -108,7 +113,7 @@ func (l *Locker) acquire(ctx context.Context, c Claim) (Grant, error) {
 	case !errors.Is(err, ErrUncertain):
 		return Grant{}, withContext(ctx, err)
 	case ctx.Err() != nil:
-		return Grant{}, l.takeBack(ctx, c, withContext(ctx, err))
+		return Grant{}, l.takeBackUnderWay(ctx, c, withContext(ctx, err))
 	}
 	// The answer was lost while the caller still waits. Under the same token a
 	// second attempt finds the grant of the first, or takes the lock now.
@@ -118,8 +123,21 @@ func (l *Locker) acquire(ctx context.Context, c Claim) (Grant, error) {
 	if err2 == nil || errors.Is(err2, ErrHeld) {
 		return grant, err2
 	}
-	return Grant{}, l.takeBack(ctx, c, withContext(ctx, err))
+	return Grant{}, l.takeBackUnderWay(ctx, c, withContext(ctx, err))
 }
+
+// takeBackUnderWay is takeBack for a claim that the store may yet be about to
+// carry out: what was not there is looked for once more.
+func (l *Locker) takeBackUnderWay(ctx context.Context, c Claim, cause error) error {
+	if err := l.takeBack(ctx, c, cause); errors.Is(err, ErrUncertain) {
+		return err
+	}
+	pause(context.WithoutCancel(ctx), underWay)
+	return l.takeBack(ctx, c, cause)
+}
+
+// underWay is how long a store may need for a request whose connection is gone.
+const underWay = 50 * time.Millisecond
 
 // takeBack frees whatever the claim may have taken, and returns cause; joined
 // with ErrUncertain if the store could not be asked.

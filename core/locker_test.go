@@ -351,6 +351,60 @@ func TestCancelledAttempt(t *testing.T) {
 	}
 }
 
+// A request that the store has received is carried out whether its caller waits or
+// not: the attempt is not cut off at once, so that the answer tells what to give
+// back.
+func TestAttemptUnderWayIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		s.acquire = func(ctx context.Context, c core.Claim, next func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
+			select {
+			case <-ctx.Done():
+				// Cut off, the store would grant it long after it was taken back.
+				time.AfterFunc(time.Minute, func() { _, _ = next(context.Background(), c) })
+				return core.Grant{}, core.Uncertain(ctx.Err())
+			case <-time.After(1100 * time.Millisecond):
+				return next(ctx, c)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := newLocker(t, s).TryLock(ctx, job)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrUncertain) {
+			t.Errorf("TryLock = %v, want DeadlineExceeded (R11)", err)
+		}
+		if took := time.Since(start); took > 1200*time.Millisecond {
+			t.Errorf("TryLock took %v, though the answer came after 1.1 s (R11)", took)
+		}
+		time.Sleep(2 * time.Minute)
+		if s.jobHeld(t) {
+			t.Error("the cancelled attempt left a live lock (R11)")
+		}
+	})
+}
+
+// A connection that is cut does not stop the store, which may grant the lock when
+// it was looked for already.
+func TestClaimThatLandsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		s.acquire = func(ctx context.Context, c core.Claim, next func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {
+			<-ctx.Done()
+			time.AfterFunc(20*time.Millisecond, func() { _, _ = next(context.Background(), c) })
+			return core.Grant{}, core.Uncertain(errors.New("cut"))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := newLocker(t, s).TryLock(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("TryLock = %v, want DeadlineExceeded (R11)", err)
+		}
+		if s.jobHeld(t) {
+			t.Error("the cancelled attempt left a live lock (R11)")
+		}
+	})
+}
+
 func TestProviderPanicReachesTheCaller(t *testing.T) {
 	s := newStub()
 	s.acquire = func(context.Context, core.Claim, func(context.Context, core.Claim) (core.Grant, error)) (core.Grant, error) {

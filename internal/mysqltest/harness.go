@@ -86,11 +86,20 @@ func isolation(level string) map[string]string {
 
 const isolationVar = "(isolation)"
 
-// foldingNames is what a table keeps from being possible whose collation does not
-// keep all names apart.
-var foldingNames = map[string]string{
-	"names/distinct": "ShedLock's table has the server's default collation, which takes some names for equal: the second one is an error",
-}
+// foldingNames is what can't be on a table whose collation does not keep all names
+// apart, and narrowNames what can't be if its character set does not have them all.
+var (
+	foldingNames = map[string]string{
+		"names/distinct": "ShedLock's table has the server's default collation, which takes some names for equal: the second one is an error",
+	}
+	narrowNames = map[string]string{
+		"names/length":                    narrow,
+		"names/long_name_never_truncated": narrow,
+		"ownership/long_label":            narrow,
+	}
+)
+
+const narrow = "ShedLock's table has the server's default character set, which is not utf8mb4: other names than ASCII are an error, and in labels replaced"
 
 // Harness makes a database for the variant, dropped when tb has ended, and clients
 // of it. dsn's user must be allowed to create databases and users.
@@ -109,7 +118,7 @@ func Harness(tb testing.TB, dsn string, v Variant) conformancetest.Harness {
 		Server:     s.config.Addr,
 		Through:    func(tb testing.TB, addr string) core.Provider { return s.open(tb, at(addr)) },
 		RoundTrips: s.roundTrips(),
-		Deviations: v.Deviations,
+		Deviations: s.deviations(tb),
 	}
 }
 
@@ -179,6 +188,23 @@ func (s *server) roundTrips() conformancetest.RoundTrips {
 		}
 	}
 	return t
+}
+
+func (s *server) deviations(tb testing.TB) map[string]string {
+	tb.Helper()
+	if s.v.Deviations == nil {
+		return nil
+	}
+	var charset string
+	if err := s.admin.QueryRowContext(tb.Context(), `SELECT CHARACTER_SET_NAME FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND COLUMN_NAME = 'name'`, cmp.Or(s.v.Table, mysql.DefaultTable)).Scan(&charset); err != nil {
+		tb.Fatal(err)
+	}
+	all := maps.Clone(s.v.Deviations)
+	if charset != "utf8mb4" {
+		maps.Copy(all, narrowNames)
+	}
+	return all
 }
 
 // either picks the name that MariaDB has for something, or that of MySQL.

@@ -19,6 +19,7 @@ type Provider struct {
 	config config
 	sql    statements
 	fit    atomic.Pointer[fitness] // set once the table and session were looked at
+	hints  hints
 }
 
 // New makes a Provider on a pool, which stays the caller's. It makes no I/O.
@@ -81,6 +82,7 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 				LockedAt: r.LockedAt, LockedUntil: r.LockedUntil, Fence: r.Fence,
 			}, nil
 		case found && r.Held():
+			p.hints.seen(c.Name, r.Remaining())
 			return core.Grant{}, r.HeldError()
 		}
 	}
@@ -91,15 +93,20 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 // try makes one attempt and returns the record as it stands after it; nothing, or a
 // record that is free, if it lost a race.
 func (p *Provider) try(ctx context.Context, f *fitness, v values) (core.Record, bool, error) {
-	switch f.oneTrip {
-	case block:
-		return p.one(ctx, p.sql.block, v)
-	case batch:
-		return p.one(ctx, p.sql.batch, v)
+	oneTrip, all := f.oneTrip != steps, p.sql.block
+	if f.oneTrip == batch {
+		all = p.sql.batch
+	}
+	if oneTrip && !p.hints.expectHeld(v.name) {
+		return p.one(ctx, all, v)
 	}
 	r, found, err := p.one(ctx, p.sql.read, v)
 	if err != nil || found && (r.Held() || r.Name != v.name) {
 		return r, found, err
+	}
+	if oneTrip {
+		p.hints.wrong(v.name)
+		return p.one(ctx, all, v)
 	}
 	write := p.sql.take
 	if !found {
