@@ -64,10 +64,10 @@ func lockUntilIsStoreTime(e *env) {
 	g := e.must(e.a, claim(name, atMost))
 	at := e.found(name)
 	res := e.caps.Resolution
-	if !at.LockedAt.IsZero() && (at.LockedAt.Before(before.Add(-res)) || at.LockedAt.After(at.StoreTime.Add(res))) {
+	if !at.LockedAt.IsZero() && (at.LockedAt.Before(before.Add(-res)) || at.LockedAt.After(at.StoreTime.Add(e.ahead()))) {
 		e.Errorf("locked_at is %v, want it between %v and %v, when the store's clock was read before and after", at.LockedAt, before, at.StoreTime)
 	}
-	if at.LockedUntil.Before(before.Add(atMost-res)) || at.LockedUntil.After(at.StoreTime.Add(atMost+res)) {
+	if at.LockedUntil.Before(before.Add(atMost-res)) || at.LockedUntil.After(at.StoreTime.Add(atMost+e.ahead())) {
 		e.Errorf("lock_until is %v, want %v after a time between %v and %v", at.LockedUntil, atMost, before, at.StoreTime)
 	}
 	if !at.LockedAt.IsZero() && at.LockedUntil.Sub(at.LockedAt) != atMost {
@@ -171,5 +171,5 @@ func lossIsTold(e *env) {
 	if !errors.Is(err, core.ErrLost) || r.Outcome != core.Lost {
 		e.Errorf("Run of a task that overruns = %v, %v, want lost", r.Outcome, err)
 	}
-	e.release(e.b, e.freesAt(e.b, k.Name, e.found(k.Name).LockedUntil), 0)
+	e.release(e.b, e.freesAt(e.b, k.Name, e.left(k.Name).LockedUntil), 0)
 }

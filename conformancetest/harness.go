@@ -22,6 +22,10 @@ type Harness struct {
 	// clock starts in the year 2000: see NoBubble.
 	Open func(tb testing.TB) core.Provider
 
+	// OpenSkewed makes an independent client whose local clock is off by that much
+	// but runs evenly, for stores whose clients can't live in a bubble.
+	OpenSkewed func(tb testing.TB, off time.Duration) core.Provider
+
 	// Peek reads a record without the provider under test.
 	Peek func(ctx context.Context, name string) (Peeked, error)
 
@@ -55,6 +59,10 @@ type Harness struct {
 	// RoundTrips says how many round trips the calls may need at most; 0 is any
 	// number.
 	RoundTrips RoundTrips
+
+	// Forgets says why the store keeps no record of a lock that is free, which R19
+	// wants. Empty means that it keeps them.
+	Forgets string
 
 	// NoBubble says why Open can't be called in a synctest bubble. Empty means
 	// that it can.

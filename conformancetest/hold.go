@@ -60,7 +60,7 @@ func jobLongerThanAtLeast(e *env) {
 	name := e.name()
 	atLeast := e.whole(50 * time.Millisecond)
 	g, anchor := e.anchored(name, long)
-	e.untilStore(name, anchor.Add(2*atLeast))
+	e.untilStore(name, anchor.Add(2*atLeast+e.late()))
 	e.release(e.a, g, atLeast)
 	e.release(e.b, e.must(e.b, claim(name, long)), 0)
 }

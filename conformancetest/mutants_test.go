@@ -45,6 +45,8 @@ type client struct {
 	*memory.Provider
 	base    base
 	caps    core.Capabilities
+	off     time.Duration                       // of the client's clock
+	see     func() (earliest, latest time.Time) // the store's clock, if it is blurred
 	acquire func(context.Context, core.Claim) (core.Grant, error)
 	release func(context.Context, core.Grant, time.Duration) error
 	extend  func(context.Context, core.Grant, time.Duration) (core.Grant, error)
@@ -107,6 +109,9 @@ type mutant struct {
 	loose bool
 	// coarse gives the store a clock of 1 ms.
 	coarse bool
+	// blurred makes the provider one that sees the store's clock as an interval;
+	// harm is then for its base.
+	blurred bool
 	// net breaks the client that reaches the store through a proxy.
 	net netHarm
 }
@@ -114,6 +119,54 @@ type mutant struct {
 var mutants = []mutant{
 	{name: "none", harm: func(*client) {}},
 	{name: "none, on a coarse clock", harm: func(*client) {}, coarse: true},
+	{name: "none, on an interval clock", harm: func(*client) {}, blurred: true},
+	{
+		name: "takes over at the latest time", blurred: true,
+		harm: func(c *client) {
+			see := c.see
+			c.see = func() (earliest, latest time.Time) {
+				_, latest = see()
+				return latest, latest
+			}
+		},
+		fails: []string{"expiry/at_lock_until", "minimum_hold/held_until_at_least", "shared_format/reads_java_record"},
+		loose: true, // whatever takes a lock that is short
+	},
+	{
+		name: "counts from the earliest time", blurred: true,
+		harm: func(c *client) {
+			see := c.see
+			c.see = func() (earliest, latest time.Time) {
+				earliest, _ = see()
+				return earliest, earliest
+			}
+		},
+		fails: []string{"expiry/lock_until_is_store_time", "ownership/extend_repeated"},
+		loose: true,
+	},
+	{
+		name: "sees less than it declares", blurred: true,
+		harm: func(c *client) {
+			see := c.see
+			c.see = func() (earliest, latest time.Time) {
+				earliest, latest = see()
+				return earliest.Add(-4 * blur), latest.Add(4 * blur)
+			}
+		},
+		fails: []string{"expiry/at_lock_until", "expiry/lock_until_is_store_time", "minimum_hold/held_until_at_least", "ownership/extend_shorter"},
+		loose: true, // whatever waits for a lock to be free
+	},
+	{
+		name: "is moved by the client's clock", blurred: true,
+		harm: func(c *client) {
+			see := c.see
+			c.see = func() (earliest, latest time.Time) {
+				earliest, latest = see()
+				return earliest.Add(c.off), latest.Add(c.off)
+			}
+		},
+		fails: []string{"store_time/client_clock_ahead", "store_time/client_clock_behind"},
+	},
 	{
 		name: "releases by name only",
 		harm: func(c *client) {
@@ -138,6 +191,7 @@ var mutants = []mutant{
 		fails: []string{
 			"minimum_hold/held_until_at_least", "minimum_hold/at_least_equals_at_most", "minimum_hold/failed_panicked_goexit",
 			"minimum_hold/anchor_after_extend", "store_time/client_clock_skew_release",
+			"store_time/client_clock_ahead", "store_time/client_clock_behind",
 		},
 	},
 	{
@@ -153,7 +207,7 @@ var mutants = []mutant{
 		fails: []string{"minimum_hold/job_longer_than_at_least", "minimum_hold/anchor_after_extend"},
 		may: []string{
 			"minimum_hold/held_until_at_least", "minimum_hold/at_least_equals_at_most", "minimum_hold/failed_panicked_goexit",
-			"store_time/client_clock_skew_release",
+			"store_time/client_clock_skew_release", "store_time/client_clock_ahead", "store_time/client_clock_behind",
 		},
 	},
 	{
@@ -932,6 +986,9 @@ func (m mutant) harness(tb testing.TB) conformancetest.Harness {
 		if m.coarse {
 			c.caps.Resolution = time.Millisecond
 		}
+		if m.blurred {
+			c.blur()
+		}
 		prepare(c)
 		if m.harm != nil {
 			m.harm(c)
@@ -939,7 +996,10 @@ func (m mutant) harness(tb testing.TB) conformancetest.Harness {
 		return c
 	}
 	h.Open = func(testing.TB) core.Provider { return open(func(*client) {}) }
-	h.Server = serveNet(tb, store)
+	h.OpenSkewed = func(_ testing.TB, off time.Duration) core.Provider { return open(func(c *client) { c.off = off }) }
+	if !m.blurred { // what is served sees the clock
+		h.Server = serveNet(tb, store)
+	}
 	h.Through = func(tb testing.TB, addr string) core.Provider {
 		tb.Helper()
 		return newNetClient(tb, addr, memory.New(store).Capabilities(), m.net)

@@ -126,7 +126,7 @@ func doubleRelease(e *env) {
 	name := e.name()
 	g := e.must(e.a, claim(name, long))
 	e.release(e.a, g, 0)
-	at := e.found(name)
+	at := e.left(name)
 	e.untilStore(name, at.LockedUntil)
 	e.lost(e.a.Release(e.ctx, g, 0), "the second Release")
 	e.unchanged(at, name, "the second release")
@@ -136,7 +136,7 @@ func doubleRelease(e *env) {
 func releaseAfterExpiry(e *env) {
 	name := e.name()
 	g := e.expired(name)
-	at := e.found(name)
+	at := e.left(name)
 	e.lost(e.a.Release(e.ctx, g, 0), "Release after expiry")
 	e.lost(e.a.Release(e.ctx, g, long), "Release after expiry, with a minimum hold")
 	e.unchanged(at, name, "a release after expiry")
@@ -158,7 +158,7 @@ func releaseByToken(e *env) {
 func extendAfterExpiry(e *env) {
 	name := e.name()
 	g := e.expired(name)
-	at := e.found(name)
+	at := e.left(name)
 	_, err := e.extend(e.a, g, long)
 	e.lost(err, "Extend after expiry")
 	e.unchanged(at, name, "an extension after expiry")
@@ -169,7 +169,7 @@ func extendAfterRelease(e *env) {
 	name := e.name()
 	g := e.must(e.a, claim(name, long))
 	e.release(e.a, g, 0)
-	at := e.found(name)
+	at := e.left(name)
 	e.untilStore(name, at.LockedUntil)
 	_, err := e.extend(e.a, g, long)
 	e.lost(err, "Extend after release")
@@ -204,7 +204,7 @@ func extendRepeated(e *env) {
 		}
 		at := e.found(name)
 		res := e.caps.Resolution
-		if at.LockedUntil.Before(before.Add(d-res)) || at.LockedUntil.After(at.StoreTime.Add(d+res)) {
+		if at.LockedUntil.Before(before.Add(d-res)) || at.LockedUntil.After(at.StoreTime.Add(d+e.ahead())) {
 			e.Errorf("extended by %v until %v, want %v after a time between %v and %v", d, at.LockedUntil, d, before, at.StoreTime)
 		}
 		if e.caps.Set.Has(core.CapTimes) && !g.LockedUntil.Equal(at.LockedUntil) {

@@ -17,6 +17,15 @@ const long = 10 * time.Minute
 // short is for locks that must: some multiples of the resolution.
 func (e *env) short() time.Duration { return e.whole(max(300*time.Millisecond, 20*e.caps.Resolution)) }
 
+// late is how much later than its time a lock may be found free: the store's clock
+// shows a time up to a step ago; and a provider that only knows about where it is
+// may have written too much by its width, and notices too late by it again.
+func (e *env) late() time.Duration { return e.caps.Resolution + 2*e.caps.ClockWidth }
+
+// ahead is how much later than the store's clock a time may be that was written as
+// its now.
+func (e *env) ahead() time.Duration { return e.caps.Resolution + e.caps.ClockWidth }
+
 // whole rounds up to the store's resolution, as core would.
 func (e *env) whole(d time.Duration) time.Duration {
 	r := e.caps.Resolution
@@ -88,6 +97,15 @@ func (e *env) found(name string) Peeked {
 	return p
 }
 
+// left is the record of a lock that is free, if the store keeps those.
+func (e *env) left(name string) Peeked {
+	e.Helper()
+	if e.h.Forgets != "" {
+		return e.peek(name)
+	}
+	return e.found(name)
+}
+
 // unchanged checks that nothing has been written to a record since before.
 func (e *env) unchanged(before Peeked, name, by string) {
 	e.Helper()
@@ -134,12 +152,12 @@ func (e *env) pause(d time.Duration) bool {
 // without doubt.
 func (e *env) runOut(name string) {
 	e.Helper()
-	at := e.found(name)
+	at := e.left(name)
 	until := at.LockedUntil
-	if until.IsZero() { // the store does not tell
+	if until.IsZero() { // the store does not tell, or it has run out already
 		until = at.StoreTime.Add(e.short())
 	}
-	e.untilStore(name, until.Add(e.caps.Resolution))
+	e.untilStore(name, until.Add(e.late()))
 }
 
 // expired takes a lock on A, lets it run out, and returns its grant.
@@ -152,8 +170,7 @@ func (e *env) expired(name string) core.Grant {
 
 // freesAt tries a held lock again and again until it is granted, and checks both
 // sides of the instant at which it must become free, on the store's clock: no
-// grant before free, and no refusal at an attempt that began later than the
-// resolution after it.
+// grant before free, and no refusal at an attempt that began later than it may.
 func (e *env) freesAt(p core.Provider, name string, free time.Time) core.Grant {
 	e.Helper()
 	for {
@@ -169,10 +186,13 @@ func (e *env) freesAt(p core.Provider, name string, free time.Time) core.Grant {
 			if at.Before(free) {
 				e.Errorf("the lock was granted at %v, %v before it became free", at, free.Sub(at))
 			}
+			if after.StoreTime.Before(free.Add(-e.caps.Resolution)) { // whatever its provider has written
+				e.Errorf("the lock was granted before %v, and became free at %v only", after.StoreTime, free)
+			}
 			return g
 		case !errors.Is(err, core.ErrHeld):
 			e.Fatalf("Acquire of a held lock: %v", err)
-		case before.After(free.Add(e.caps.Resolution)):
+		case before.After(free.Add(e.late())):
 			e.Fatalf("the lock was refused at %v, %v after it had become free", before, before.Sub(free))
 		}
 		if !e.pause(10 * time.Millisecond) {

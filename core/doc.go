@@ -114,4 +114,8 @@
 // further margin covers clocks that run at slightly different rates and the time
 // a cancellation needs: AtMostFor/1000 + 20 ms, at most a tenth of AtMostFor; and
 // one step of the store's clock, which may show a time up to a step ago.
+//
+// A store whose writes can't read its clock is served by package storeclock. What
+// it can't know of that clock, [Capabilities].ClockWidth, makes a lock last a
+// little longer than R4 says, and never shorter.
 package core

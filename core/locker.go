@@ -38,6 +38,9 @@ func New(p Provider, opts ...Option) (*Locker, error) {
 	if l.resolution = caps.Resolution; l.resolution < 1 {
 		return nil, fmt.Errorf("shedbolt: provider %T declares a resolution of %v, want at least 1ns", p, l.resolution)
 	}
+	if caps.ClockWidth < 0 {
+		return nil, fmt.Errorf("shedbolt: provider %T declares a clock width of %v, want 0 or more", p, caps.ClockWidth)
+	}
 	if caps.Set.Has(CapExtend) {
 		var ok bool
 		if l.extender, ok = p.(Extender); !ok {

@@ -448,6 +448,7 @@ func TestNewRefuses(t *testing.T) {
 		"CapExtend without Extender":        {p: declares{noExtend{memory.New(nil)}, core.Capabilities{Set: core.CapExtend, Resolution: 1}}},
 		"CapInspect without Inspector":      {p: declares{noExtend{memory.New(nil)}, core.Capabilities{Set: core.CapInspect, Resolution: 1}}},
 		"no resolution":                     {p: declares{memory.New(nil), core.Capabilities{}}},
+		"a negative clock width":            {p: declares{memory.New(nil), core.Capabilities{Resolution: 1, ClockWidth: -1}}},
 		"an empty owner":                    {p: memory.New(nil), opts: []core.Option{core.WithOwner("")}},
 		"an owner with a control character": {p: memory.New(nil), opts: []core.Option{core.WithOwner("a\nb")}},
 		"an owner that is not UTF-8":        {p: memory.New(nil), opts: []core.Option{core.WithOwner("\xff")}},

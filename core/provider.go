@@ -78,6 +78,11 @@ type Capabilities struct {
 	// Resolution is the smallest step of the store's lock_until, at least 1 ns.
 	// Durations are rounded up to it.
 	Resolution time.Duration
+	// ClockWidth is how far the provider's view of the store's clock may be from
+	// it: 0 where the store reads its own clock in each write. Elsewhere, with
+	// package storeclock, a lock may be held by that much longer than asked for, and
+	// found free by as much later again; neither is ever shorter or sooner.
+	ClockWidth time.Duration
 }
 
 // Capability is a set of optional abilities.

@@ -28,8 +28,9 @@ func TestConsumerVendorsOnlyWhatItUses(t *testing.T) {
 
 			goCommand(t, dir, "mod", "vendor")
 			got := vendored(t, filepath.Join(dir, "vendor", filepath.FromSlash(modulePath)))
+			got = slices.DeleteFunc(got, func(folder string) bool { return strings.HasPrefix(folder, "core/") })
 			if want := []string{"core", "providers/" + name}; !slices.Equal(got, want) {
-				t.Errorf("it vendors %q of this module, want %q", got, want)
+				t.Errorf("it vendors %q of this module besides packages of core, want %q", got, want)
 			}
 			for _, other := range []string{"modernc.org", "github.com/spf13", "github.com/testcontainers"} {
 				if _, err := os.Stat(filepath.Join(dir, "vendor", filepath.FromSlash(other))); err == nil {

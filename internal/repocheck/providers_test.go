@@ -103,6 +103,12 @@ func shownInExamples(t *testing.T, folder string) map[string]bool {
 		return filepath.ToSlash(filepath.Dir(path)) == folder && strings.HasSuffix(path, "_test.go")
 	}) {
 		parsed := parse(t, file)
+		pkg := filepath.Base(folder)
+		for _, imported := range parsed.Imports {
+			if imported.Name != nil && imported.Path.Value == strconv.Quote(modulePath+"/"+folder) {
+				pkg = imported.Name.Name
+			}
+		}
 		for _, decl := range parsed.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Example") {
@@ -113,7 +119,7 @@ func shownInExamples(t *testing.T, folder string) map[string]bool {
 			ast.Inspect(f.Body, func(n ast.Node) bool {
 				if s, ok := n.(*ast.SelectorExpr); ok {
 					used[s.Sel.Name] = true
-					if isSelector(s, filepath.Base(folder), s.Sel.Name) {
+					if isSelector(s, pkg, s.Sel.Name) {
 						shown[s.Sel.Name] = true
 					}
 				}
