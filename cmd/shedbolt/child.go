@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/shedbolt/shedbolt/core"
@@ -21,13 +21,17 @@ func supervise(ctx context.Context, lease *core.Lease, path string, o runOptions
 		return signalCode(i.signal), false
 	}
 	term := lease.Deadline().Add(-o.grace)
+	fence := "" // a store without numbers has none, not the number 0
+	if n := lease.Fence(); n > 0 {
+		fence = strconv.FormatInt(n, 10)
+	}
 	cmd := exec.Command(path, o.args[1:]...) //nolint:noctx // it ends by signals to its group, not by a context
 	cmd.Args[0] = o.args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),
 		"SHEDBOLT_NAME="+lease.Name(),
 		"SHEDBOLT_TOKEN="+lease.Token(),
-		fmt.Sprintf("SHEDBOLT_FENCE=%d", lease.Fence()),
+		"SHEDBOLT_FENCE="+fence,
 		"SHEDBOLT_DEADLINE="+term.UTC().Format("2006-01-02T15:04:05.000Z"),
 	)
 	child, err := start(cmd)

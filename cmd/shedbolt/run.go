@@ -75,7 +75,7 @@ func parseRun(args []string) (o runOptions, help string, err error) {
 	name := flags.String("name", "", "name of the lock, the same on all hosts: 1 to 64 `characters`")
 	atMost := flags.String("at-most", "", "the lock is free after this `duration` even if this host dies; the command is ended before")
 	atLeast := flags.String("at-least", "0", "the lock stays held for this `duration` even if the command is quick")
-	flags.StringVar(&o.store.url, "store", "", "store that all hosts share, as a `URL`: sqlite:FILE, postgres://... or mysql://...; default: $SHEDBOLT_STORE, else a SQLite file in the state directory of this user, for one host")
+	flags.StringVar(&o.store.url, "store", "", "store that all hosts share, as a `URL`: sqlite:FILE, postgres://..., mysql://... or redis://...; default: $SHEDBOLT_STORE, else a SQLite file in the state directory of this user, for one host")
 	flags.StringVar(&o.store.table, "table", "", "`name` of the lock table, or schema.name (PostgreSQL; default shedlock)")
 	flags.BoolVar(&o.ensureSchema, "ensure-schema", false, "create the table if it is missing")
 	storeTimeout := flags.String("store-timeout", "10s", "give up if the store has not answered after this `duration`")
@@ -259,8 +259,9 @@ func prepare(ctx context.Context, o runOptions) (*openStore, *core.Locker, error
 		store.close()
 		return nil, nil, usageError{"--owner", strip(err)}
 	}
-	if !o.store.dryRun && (store.embedded || o.ensureSchema) {
-		if err := store.EnsureSchema(ctx); err != nil {
+	maker, hasSchema := store.provider.(schemaMaker)
+	if hasSchema && !o.store.dryRun && (store.embedded || o.ensureSchema) {
+		if err := maker.EnsureSchema(ctx); err != nil {
 			store.close()
 			return nil, nil, fmt.Errorf("create the table: %w", err)
 		}

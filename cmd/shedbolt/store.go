@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/shedbolt/shedbolt/core"
 )
@@ -15,6 +17,10 @@ import (
 type provider interface {
 	core.Provider
 	core.Inspector
+}
+
+// schemaMaker is what a store's provider has that keeps locks in a table.
+type schemaMaker interface {
 	EnsureSchema(ctx context.Context) error
 }
 
@@ -52,8 +58,13 @@ func schemes() []scheme {
 		{[]string{"sqlite"}, "sqlite:FILE", openSQLite},
 		{[]string{"postgres", "postgresql"}, "postgres://USER@HOST/DATABASE", openPostgres},
 		{[]string{"mysql", "mariadb"}, "mysql://USER@HOST/DATABASE", openMySQL},
+		{[]string{"redis", "rediss"}, "redis://HOST", openRedis},
 	}
 }
+
+// idleTime is how long clients keep a connection: a command may run for hours, and
+// none is kept for its end.
+const idleTime = 10 * time.Second
 
 // usageError is an error in what the user wrote, about one flag.
 type usageError struct{ flag, text string }
@@ -93,6 +104,20 @@ func defaultStore() (string, error) {
 		state = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(state, "shedbolt", "locks.db"), nil
+}
+
+// fencingParam takes the parameter "fencing" out of a URL's.
+func fencingParam(query url.Values) (bool, error) {
+	value := query.Get("fencing")
+	query.Del("fencing")
+	if value == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, fmt.Errorf("the parameter fencing is true or false, not %q", value)
+	}
+	return on, nil
 }
 
 // explain says what to do about an error of the store, in one line and without

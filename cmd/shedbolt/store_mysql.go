@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"time"
 
 	client "github.com/go-sql-driver/mysql"
 
@@ -15,7 +14,7 @@ import (
 )
 
 func openMySQL(_ context.Context, o storeOptions) (*openStore, error) {
-	config, err := mysqlConfig(o.url)
+	config, fencing, err := mysqlConfig(o.url)
 	if err != nil {
 		return nil, usageError{"--store", redact(err.Error(), o.url)}
 	}
@@ -26,8 +25,11 @@ func openMySQL(_ context.Context, o storeOptions) (*openStore, error) {
 	db := sql.OpenDB(connector)
 	// A command may run for hours: no connection is kept for its end.
 	db.SetMaxOpenConns(2)
-	db.SetConnMaxIdleTime(10 * time.Second)
-	opts := []mysql.Option{}
+	db.SetConnMaxIdleTime(idleTime)
+	var opts []mysql.Option
+	if fencing {
+		opts = append(opts, mysql.WithFencing())
+	}
 	if o.table != "" {
 		opts = append(opts, mysql.WithTable(o.tableParts()...))
 	}
@@ -39,22 +41,25 @@ func openMySQL(_ context.Context, o storeOptions) (*openStore, error) {
 }
 
 // mysqlConfig reads a URL, which is how the other stores are named; the driver
-// itself has a form of its own. Its parameters are the driver's, and "socket".
-func mysqlConfig(storeURL string) (*client.Config, error) {
+// itself has a form of its own. Its parameters are the driver's, "socket", and
+// "fencing", which is the provider's.
+func mysqlConfig(storeURL string) (config *client.Config, fencing bool, err error) {
 	u, err := url.Parse(storeURL)
 	if err != nil {
-		return nil, errors.New("it is not a valid URL") // the error quotes all of it
+		return nil, false, errors.New("it is not a valid URL") // the error quotes all of it
 	}
 	database := strings.TrimPrefix(u.Path, "/")
 	if database == "" || strings.Contains(database, "/") {
-		return nil, errors.New("write mysql://USER@HOST/DATABASE")
+		return nil, false, errors.New("write mysql://USER@HOST/DATABASE")
 	}
 	query := u.Query()
+	if fencing, err = fencingParam(query); err != nil {
+		return nil, false, err
+	}
 	socket := query.Get("socket")
 	query.Del("socket")
-	config, err := client.ParseDSN("/?" + query.Encode())
-	if err != nil {
-		return nil, err
+	if config, err = client.ParseDSN("/?" + query.Encode()); err != nil {
+		return nil, false, err
 	}
 	config.User, config.DBName = u.User.Username(), database
 	config.Passwd, _ = u.User.Password()
@@ -69,7 +74,7 @@ func mysqlConfig(storeURL string) (*client.Config, error) {
 	config.MultiStatements = true
 	// What it would write to standard error is in the errors that it returns.
 	config.Logger = &client.NopLogger{}
-	return config, nil
+	return config, fencing, nil
 }
 
 // missingMySQLTable reports whether the server says that there is no table.

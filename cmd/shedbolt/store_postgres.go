@@ -21,7 +21,7 @@ func openPostgres(ctx context.Context, o storeOptions) (*openStore, error) {
 	}
 	// A command may run for hours: no connection is kept for its end.
 	config.MaxConns, config.MinConns = 2, 0
-	config.MaxConnIdleTime = 10 * time.Second
+	config.MaxConnIdleTime = idleTime
 	config.HealthCheckPeriod = 5 * time.Second
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "shedbolt"
