@@ -410,6 +410,9 @@ func (s *server) broken() map[string]conformancetest.Breakage {
 			"ALTER TABLE %s MODIFY locked_at DATETIME(3) NOT NULL"),
 		"short_name":      odd(like("name VARCHAR(64)", "name VARCHAR(63)"), "ALTER TABLE %s MODIFY name VARCHAR(64) CHARACTER SET utf8mb4 NOT NULL"),
 		"short_locked_by": odd(like("locked_by VARCHAR(255)", "locked_by VARCHAR(50)"), "ALTER TABLE %s MODIFY locked_by VARCHAR(255) NOT NULL"),
+		// Every new record is a duplicate, whoever holds what.
+		"another_unique_column": odd(like("fence BIGINT NOT NULL DEFAULT 0)", "fence BIGINT NOT NULL DEFAULT 0, one INT NOT NULL DEFAULT 1 UNIQUE) SELECT 'other' AS name, UTC_TIMESTAMP(3) AS lock_until, UTC_TIMESTAMP(3) AS locked_at, 'x' AS locked_by"),
+			"ALTER TABLE %s DROP COLUMN one"),
 		"name_not_unique": odd(like("NOT NULL PRIMARY KEY", "NOT NULL, UNIQUE (name, locked_by)"), "ALTER TABLE %s ADD UNIQUE (name)"),
 	}
 }

@@ -323,6 +323,15 @@ func (s *server) broken() map[string]conformancetest.Breakage {
 				c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 			}), nil
 		}},
+		// Every new record is a duplicate, whoever holds what.
+		"another_unique_column": {Open: func(tb testing.TB) (core.Provider, func()) {
+			tb.Helper()
+			table := pgx.Identifier{s.table[0], "unique " + strings.ToLower(rand.Text())}
+			s.exec(tb, fmt.Sprintf(shedLockDDL, table.Sanitize()))
+			s.exec(tb, "ALTER TABLE "+table.Sanitize()+" ADD one int NOT NULL DEFAULT 1 UNIQUE")
+			s.exec(tb, "INSERT INTO "+table.Sanitize()+" VALUES ('other', 'epoch', 'epoch', 'x')")
+			return s.open(tb, s.via, table), func() { s.exec(tb, "ALTER TABLE "+table.Sanitize()+" DROP one") }
+		}},
 		"column_with_time_zone": {Open: func(tb testing.TB) (core.Provider, func()) {
 			tb.Helper()
 			table := pgx.Identifier{s.table[0], "zoned " + strings.ToLower(rand.Text())}

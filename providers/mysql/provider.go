@@ -67,10 +67,10 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 		return core.Grant{}, err
 	}
 	v.micros = c.AtMostFor.Microseconds()
-	for range acquireTries {
+	for try := 1; try <= acquireTries; try++ {
 		r, found, err := p.try(ctx, f, v)
 		switch {
-		case raced(err):
+		case raced(err) && try < acquireTries:
 			continue
 		case err != nil:
 			return core.Grant{}, classify(err)
