@@ -43,7 +43,7 @@ race: ## like test, with the race detector
 	@$(MAKE) --no-print-directory test RACE=1
 
 .PHONY: bench
-bench: ## run the benchmarks; set SHEDBOLT_TEST_POSTGRES_DSN for those of PostgreSQL
+bench: ## run the benchmarks; set SHEDBOLT_TEST_POSTGRES_DSN (or MYSQL, REDIS) for those of servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: vet

@@ -10,7 +10,14 @@ import (
 	"github.com/shedbolt/shedbolt/providers/redis"
 )
 
+// silent takes what go-redis would write to standard error: it is in the errors
+// that it returns.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
 func openRedis(_ context.Context, o storeOptions) (*openStore, error) {
+	client.SetLogger(silent{})
 	if o.table != "" {
 		return nil, usageError{"--table", "Redis has no tables; the URL's parameters prefix and environment choose the keys"}
 	}
