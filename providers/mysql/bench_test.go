@@ -6,55 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/shedbolt/shedbolt/core"
+	"github.com/shedbolt/shedbolt/internal/contest"
 )
-
-// contest runs the ways of doing one thing in turn, in small blocks, so that all
-// of them see the same machine, and reports the time of each; and, as "x", the
-// time of each of the others relative to the first.
-func contest(b *testing.B, ways ...way) {
-	b.Helper()
-	const block = 20
-	took := make([]time.Duration, len(ways))
-	for _, w := range ways {
-		w.run(block) // opens its connections
-	}
-	blocks := 0
-	for b.Loop() {
-		for i, w := range ways {
-			start := time.Now()
-			w.run(block)
-			took[i] += time.Since(start)
-		}
-		blocks++
-	}
-	for i, w := range ways {
-		b.ReportMetric(float64(took[i].Nanoseconds())/float64(blocks*block), w.name+"-ns")
-		if i > 0 {
-			b.ReportMetric(float64(took[i])/float64(took[0]), w.name+"-x")
-		}
-	}
-	b.ReportMetric(0, "ns/op") // a loop's time says nothing
-}
-
-type way struct {
-	name string
-	run  func(n int)
-}
-
-func repeat(b *testing.B, f func() error) func(int) {
-	return func(n int) {
-		for range n {
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
 
 // settings are the ways to open a pool that make a difference in round trips.
 var settings = []struct {
@@ -93,19 +50,19 @@ func BenchmarkAcquireRelease(b *testing.B) {
 				}
 				return exec(ctx, db, release)
 			}
-			contest(b,
-				way{"bare", repeat(b, bare)},
-				way{"provider", repeat(b, func() error {
+			contest.Run(b,
+				contest.Alone(b, "bare", bare),
+				contest.Alone(b, "provider", func() error {
 					g, err := p.Acquire(ctx, claim("provider"))
 					return errors.Join(err, p.Release(ctx, g, 0))
-				})},
-				way{"locker", repeat(b, func() error {
+				}),
+				contest.Alone(b, "locker", func() error {
 					lease, err := locker.TryLock(ctx, core.Lock{Name: "locker", AtMostFor: time.Hour})
 					if err != nil {
 						return err
 					}
 					return lease.Release(ctx)
-				})},
+				}),
 			)
 		})
 	}
@@ -138,33 +95,18 @@ func BenchmarkLoser(b *testing.B) {
 			upsert := "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES ('held', UTC_TIMESTAMP(3) + INTERVAL 1 HOUR, UTC_TIMESTAMP(3), 'another') " +
 				"ON DUPLICATE KEY UPDATE locked_by = IF(" + free + ", VALUES(locked_by), locked_by), " +
 				"locked_at = IF(" + free + ", VALUES(locked_at), locked_at), lock_until = IF(" + free + ", VALUES(lock_until), lock_until)"
-			eight := func(f func() error) func(int) {
-				return func(n int) {
-					var wg sync.WaitGroup
-					for range 8 {
-						wg.Go(func() {
-							for range n {
-								if err := f(); err != nil {
-									b.Error(err)
-								}
-							}
-						})
-					}
-					wg.Wait()
-				}
-			}
-			contest(b,
-				way{"select1", eight(func() error {
+			contest.Run(b,
+				contest.Eight(b, "select1", func() error {
 					var one int
 					return db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
-				})},
-				way{"provider", eight(func() error {
+				}),
+				contest.Eight(b, "provider", func() error {
 					if _, err := p.Acquire(ctx, claim("held")); !errors.Is(err, core.ErrHeld) {
 						return errors.Join(errors.New("not held"), err)
 					}
 					return nil
-				})},
-				way{"upsert", eight(func() error {
+				}),
+				contest.Eight(b, "upsert", func() error {
 					result, err := db.ExecContext(ctx, upsert)
 					if err != nil {
 						return err
@@ -173,7 +115,7 @@ func BenchmarkLoser(b *testing.B) {
 						return errors.Join(errors.New("not held"), err)
 					}
 					return nil
-				})},
+				}),
 			)
 		})
 	}

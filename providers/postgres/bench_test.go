@@ -4,57 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/shedbolt/shedbolt/core"
+	"github.com/shedbolt/shedbolt/internal/contest"
 )
-
-// contest runs the ways of doing one thing in turn, in small blocks, so that all
-// of them see the same machine, and reports the time of each; and, as "x", the
-// time of each of the others relative to the first.
-func contest(b *testing.B, ways ...way) {
-	b.Helper()
-	const block = 20
-	took := make([]time.Duration, len(ways))
-	for _, w := range ways {
-		w.run(block) // prepares its statements
-	}
-	blocks := 0
-	for b.Loop() {
-		for i, w := range ways {
-			start := time.Now()
-			w.run(block)
-			took[i] += time.Since(start)
-		}
-		blocks++
-	}
-	for i, w := range ways {
-		b.ReportMetric(float64(took[i].Nanoseconds())/float64(blocks*block), w.name+"-ns")
-		if i > 0 {
-			b.ReportMetric(float64(took[i])/float64(took[0]), w.name+"-x")
-		}
-	}
-	b.ReportMetric(0, "ns/op") // a loop's time says nothing
-}
-
-type way struct {
-	name string
-	run  func(n int)
-}
-
-func repeat(b *testing.B, f func() error) func(int) {
-	return func(n int) {
-		for range n {
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
 
 // BenchmarkAcquireRelease compares an acquisition and its release through the
 // Provider and through core.Locker with the same two statements on bare pgx.
@@ -73,22 +30,22 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		var at, until, now int64
 		return f.pool.QueryRow(ctx, sql, args...).Scan(&name, &by, &at, &until, &now)
 	}
-	contest(b,
-		way{"bare", repeat(b, func() error {
+	contest.Run(b,
+		contest.Alone(b, "bare", func() error {
 			holder := core.FormatHolder("test", rand.Text())
 			return errors.Join(bare(acquire, "bare", holder, hour), bare(release, "bare", holder, int64(1)))
-		})},
-		way{"provider", repeat(b, func() error {
+		}),
+		contest.Alone(b, "provider", func() error {
 			g, err := p.Acquire(ctx, claim("provider"))
 			return errors.Join(err, p.Release(ctx, g, 0))
-		})},
-		way{"locker", repeat(b, func() error {
+		}),
+		contest.Alone(b, "locker", func() error {
 			lease, err := locker.TryLock(ctx, core.Lock{Name: "locker", AtMostFor: time.Hour})
 			if err != nil {
 				return err
 			}
 			return lease.Release(ctx)
-		})},
+		}),
 	)
 }
 
@@ -103,39 +60,24 @@ func BenchmarkLoser(b *testing.B) {
 		VALUES ($1, timezone('utc', clock_timestamp()) + interval '1 hour', timezone('utc', clock_timestamp()), $2)
 		ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at, locked_by = excluded.locked_by
 		WHERE l.lock_until <= timezone('utc', clock_timestamp())`
-	eight := func(f func() error) func(int) {
-		return func(n int) {
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for range n {
-						if err := f(); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			wg.Wait()
-		}
-	}
-	contest(b,
-		way{"select1", eight(func() error {
+	contest.Run(b,
+		contest.Eight(b, "select1", func() error {
 			var one int
 			return f.pool.QueryRow(ctx, "SELECT 1").Scan(&one)
-		})},
-		way{"provider", eight(func() error {
+		}),
+		contest.Eight(b, "provider", func() error {
 			if _, err := p.Acquire(ctx, claim("held")); !errors.Is(err, core.ErrHeld) {
 				return errors.Join(errors.New("not held"), err)
 			}
 			return nil
-		})},
-		way{"upsert", eight(func() error {
+		}),
+		contest.Eight(b, "upsert", func() error {
 			tag, err := f.pool.Exec(ctx, upsert, "held", core.FormatHolder("test", rand.Text()))
 			if tag.RowsAffected() != 0 {
 				return errors.New("not held")
 			}
 			return err
-		})},
+		}),
 	)
 }
 
