@@ -1,8 +1,10 @@
 package backends
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/shedbolt/shedbolt/internal/testenv"
 )
@@ -22,12 +24,17 @@ type Backend struct {
 	// Run selects among these tests, as go test's flag does. Each provider has
 	// one backend on which all of them run.
 	Run string
+	// Command selects the command's tests that need this kind of server, in the
+	// same way. They run where Run is empty.
+	Command string
 	// Client is the module of the client library, or "".
 	Client string
 	// Test is the test of this package that runs the suite on the backend with
 	// the newest client, or "" where the provider has no client.
 	Test string
-	// Brief limits Test to what tells server versions apart.
+	// Variants names those of the provider's variants that tell servers apart.
+	Variants []string
+	// Brief limits Test to these.
 	Brief bool
 	// Server says how to start one; nil for an embedded store.
 	Server *Recipe
@@ -38,12 +45,49 @@ type Recipe struct {
 	// Official is the image to use where a registry answers, Lab the name for
 	// lab/build where none does.
 	Official, Lab string
-	// Clock shifts the server's clock, as in "+1h". Only lab images can.
+	// NoLab says why there is no Lab.
+	NoLab string
+	// Clock shifts the server's clock, as in "+1h", or is the time, in UTC, at
+	// which it starts, as in "@2026-03-29 00:59:30". Only lab images can do that.
 	Clock string
 
 	start   func(s *starting) (Address, error)
 	version func(a Address) (string, error)
+	// now reads the server's clock; needed where there is a Clock.
+	now func(ctx context.Context, a Address) (time.Time, error)
 }
+
+// checkClock makes sure that a server's clock is as wrong as it is meant to be:
+// with a true one its tests would show nothing.
+func (r *Recipe) checkClock(a Address) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	now, err := r.now(ctx, a)
+	if err != nil {
+		return err
+	}
+	if start, ok := strings.CutPrefix(r.Clock, "@"); ok {
+		begin, err := time.Parse(time.DateTime, start)
+		if err != nil {
+			return err
+		}
+		if since := now.Sub(begin); since < 0 || since > 30*time.Minute {
+			return fmt.Errorf("its clock says %v, and should have begun at %v", now.UTC(), begin)
+		}
+		return nil
+	}
+	want, err := time.ParseDuration(r.Clock)
+	if err != nil {
+		return err
+	}
+	if off := time.Until(now); (off - want).Abs() > 5*time.Minute {
+		return fmt.Errorf("its clock is off by %v, and should be by %v", off.Round(time.Second), want)
+	}
+	return nil
+}
+
+// askLimit bounds a question to a server that is ready.
+const askLimit = 10 * time.Second
 
 // BriefVar names a variable that, if it is not empty, makes the tests of this package brief on every
 // backend. cmd/verify sets it where the newest client is also the oldest
@@ -72,20 +116,38 @@ func (a Address) Env(backend string) []string {
 func All() []Backend {
 	return []Backend{
 		{Name: "memory", Provider: "memory"},
-		{Name: "sqlite", Provider: "sqlite", Client: "modernc.org/sqlite", Test: "TestSQLite"},
+		{Name: "sqlite", Provider: "sqlite", Client: "modernc.org/sqlite", Test: "TestSQLite", Variants: []string{"plain"}},
 		brief(postgresBackend("postgres15", "15", "")),
 		postgresBackend("postgres17", "17", ""),
 		brief(postgresBackend("postgres18", "18", "")),
 		brief(postgresBackend("postgres17_ahead", "17", "+1h")),
 		brief(postgresBackend("postgres17_behind", "17", "-1h")),
 		pgbouncerBackend(),
+		brief(mysqlBackend("mysql84", mysql84, "")),
+		mysqlBackend("mysql97", mysql97, ""),
+		brief(mysqlBackend("mysql97_ahead", mysql97, "+1h")),
+		brief(mysqlBackend("mysql97_behind", mysql97, "-1h")),
+		nightOfChange(mysqlBackend("mysql97_spring", mysql97, springGap)),
+		mysqlBackend("mariadb1011", mariadb1011, ""),
+		brief(mysqlBackend("mariadb118", mariadb118, "")),
+		brief(mysqlBackend("mariadb118_ahead", mariadb118, "+1h")),
+		brief(mysqlBackend("mariadb118_behind", mariadb118, "-1h")),
+		nightOfChange(mysqlBackend("mariadb118_spring", mariadb118, springChange)),
+		redisBackend("redis7", "redis:7", "redis:7", ""),
+		redisBackend("redis8", "redis:8", "redis:8", ""),
+		brief(redisBackend("redis8_ahead", "redis:8", "redis:8", "+1h")),
+		brief(redisBackend("redis8_behind", "redis:8", "redis:8", "-1h")),
+		brief(redisBackend("valkey9", "valkey/valkey:9", "valkey:9", "")),
+		redisClusterBackend(),
+		redisReplicaBackend(),
 	}
 }
 
-// brief limits a backend to two of the provider's variants, and to the suite.
+// brief limits a backend to the suite, and to the variants that tell servers
+// apart.
 func brief(b Backend) Backend {
 	b.Brief = true
-	b.Run = "^TestConformance$/^(plain|serializable)$"
+	b.Run = "^TestConformance$/^(" + strings.Join(b.Variants, "|") + ")$"
 	return b
 }
 

@@ -29,8 +29,14 @@ func TestTableOfBackends(t *testing.T) {
 		if (b.Client == "") != (b.Test == "") {
 			t.Errorf("backend %s: a client needs a test with its newest version", b.Name)
 		}
-		if b.Server != nil && (b.Known == "" || b.Server.Official == "" || b.Server.Lab == "") {
-			t.Errorf("backend %s: the server needs both images and a name", b.Name)
+		if s := b.Server; s != nil && (b.Known == "" || s.Official == "" || (s.Lab == "") == (s.NoLab == "")) {
+			t.Errorf("backend %s: the server needs a name and both images, or a reason why not", b.Name)
+		}
+		if s := b.Server; s != nil && s.Clock != "" && s.Lab == "" {
+			t.Errorf("backend %s: only a lab image can have a wrong clock", b.Name)
+		}
+		if b.Brief && len(b.Variants) == 0 {
+			t.Errorf("backend %s: it is brief, and no variants are named", b.Name)
 		}
 	}
 	folders, err := os.ReadDir(filepath.Join("..", "..", "providers"))

@@ -119,6 +119,12 @@ func (f *Fleet) Start(ctx context.Context, b Backend) (*Server, error) {
 	if s.Version, err = b.Server.version(s.Address); err != nil {
 		return nil, errors.Join(fmt.Errorf("ask %s for its version: %w", b.Name, err), s.Stop())
 	}
+	if clock := b.Server.Clock; clock != "" {
+		if err := b.Server.checkClock(s.Address); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", b.Name, err), s.Stop())
+		}
+		s.Version += ", clock " + clock
+	}
 	return s, nil
 }
 
@@ -182,21 +188,42 @@ func (s *starting) network() (*testcontainers.DockerNetwork, error) {
 
 // run starts a container that listens on port, and returns the address of the
 // port that the engine publishes it on: on the loopback interface, unless the
-// engine is on another machine.
+// engine is on another machine. Its clock is the recipe's.
 func (s *starting) run(image, port string, options ...testcontainers.ContainerCustomizer) (*testcontainers.DockerContainer, string, error) {
-	host, err := s.server.fleet.images.host()
+	c, addresses, err := s.runAt(image, []published{{inside: port}}, options...)
 	if err != nil {
 		return nil, "", err
 	}
-	inside := network.MustParsePort(port + "/tcp")
+	return c, addresses[0], nil
+}
+
+// published is a port that a container listens on, and the one on which the
+// engine publishes it: any, or one that is named.
+type published struct{ inside, outside string }
+
+func (s *starting) runAt(image string, ports []published, options ...testcontainers.ContainerCustomizer) (*testcontainers.DockerContainer, []string, error) {
+	host, err := s.server.fleet.images.host()
+	if err != nil {
+		return nil, nil, err
+	}
+	var exposed []string
+	bindings := network.PortMap{}
+	for _, p := range ports {
+		inside := network.MustParsePort(p.inside + "/tcp")
+		exposed = append(exposed, inside.String())
+		binding := network.PortBinding{HostPort: p.outside}
+		if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+			binding.HostIP = ip
+		}
+		bindings[inside] = []network.PortBinding{binding}
+	}
+	if clock := s.server.Backend.Server.Clock; clock != "" {
+		options = append(options, testcontainers.WithEnv(map[string]string{"SHEDBOLT_FAKETIME": clock}))
+	}
 	options = append(options,
-		testcontainers.WithExposedPorts(inside.String()),
+		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithLabels(s.server.fleet.label),
-		testcontainers.WithHostConfigModifier(func(c *container.HostConfig) {
-			if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-				c.PortBindings = network.PortMap{inside: {{HostIP: ip}}}
-			}
-		}),
+		testcontainers.WithHostConfigModifier(func(c *container.HostConfig) { c.PortBindings = bindings }),
 	)
 	c, err := testcontainers.Run(s, image, options...)
 	if c != nil { // also when it did not start
@@ -205,17 +232,21 @@ func (s *starting) run(image, port string, options ...testcontainers.ContainerCu
 			return c.Terminate(ctx, testcontainers.StopTimeout(0))
 		})
 		if stopErr != nil {
-			return nil, "", stopErr
+			return nil, nil, stopErr
 		}
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("run: %w", err)
+		return nil, nil, fmt.Errorf("run: %w", err)
 	}
-	published, err := c.MappedPort(s, inside.String())
-	if err != nil {
-		return nil, "", fmt.Errorf("published port: %w", err)
+	var addresses []string
+	for _, inside := range exposed {
+		port, err := c.MappedPort(s, inside)
+		if err != nil {
+			return nil, nil, fmt.Errorf("published port: %w", err)
+		}
+		addresses = append(addresses, net.JoinHostPort(host, port.Port()))
 	}
-	return c, net.JoinHostPort(host, published.Port()), nil
+	return c, addresses, nil
 }
 
 // await calls ping until it succeeds, the container has ended, or the context

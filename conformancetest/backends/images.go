@@ -25,19 +25,24 @@ import (
 // ImagesVar may be "official" or "lab"; empty finds out.
 const ImagesVar = "SHEDBOLT_TEST_IMAGES"
 
-// errTrueClock is why a server with a wrong clock is not available where lab
-// images are not in use.
-var errTrueClock = fmt.Errorf("%w: official images can't shift their clock; %s=lab uses images that can", ErrUnavailable, ImagesVar)
+// wrongKindError is ErrUnavailable where only the other kind of image would do.
+type wrongKindError struct{ why string }
+
+func (e wrongKindError) Error() string { return ErrUnavailable.Error() + ": " + e.why }
+
+func (wrongKindError) Unwrap() error { return ErrUnavailable }
+
+var errTrueClock = wrongKindError{"official images can't shift their clock; " + ImagesVar + "=lab uses images that can"}
 
 // Excused reports whether the backend may be skipped because of err, an error of
 // [Fleet.Start]: there is no way to have a server, and SHEDBOLT_TEST_REQUIRE does
-// not ask for it. "all" does not ask for a server with a wrong clock where
-// official images are in use.
+// not ask for it. "all" does not ask for what only the kind of image has that is
+// not in use: a wrong clock, or a server that Debian has no package of.
 func Excused(b Backend, err error) bool {
 	if !errors.Is(err, ErrUnavailable) {
 		return false
 	}
-	if errors.Is(err, errTrueClock) {
+	if errors.As(err, new(wrongKindError)) {
 		return !testenv.Named(b.Name)
 	}
 	return !testenv.Required(b.Name)
@@ -53,13 +58,10 @@ type images struct {
 
 	engine   func() (*testcontainers.DockerClient, error)
 	registry func() error // nil when one answers
-
-	mu    sync.Mutex
-	found map[string]string // lab images
 }
 
 func newImages(dir string, logf func(string, ...any)) *images {
-	i := &images{dir: dir, logf: logf, found: map[string]string{}}
+	i := &images{dir: dir, logf: logf}
 	i.engine = sync.OnceValues(func() (c *testcontainers.DockerClient, err error) {
 		defer func() {
 			if p := recover(); p != nil { // so it reports a missing socket
@@ -134,6 +136,9 @@ func (i *images) find(ctx context.Context, b Backend) (string, error) {
 			return "", fmt.Errorf("%w: no %s on this machine, and no registry answers: %w", ErrUnavailable, official, err)
 		}
 	}
+	if why := b.Server.NoLab; why != "" {
+		return "", wrongKindError{"it needs " + b.Server.Official + " from an image registry: " + why}
+	}
 	return i.lab(ctx, b.Server.Lab)
 }
 
@@ -192,13 +197,9 @@ func doWithoutReaper(ctx context.Context) {
 	}
 }
 
-// lab builds a lab image, which takes no time when it exists.
+// lab builds a lab image, which takes no time when it exists. Of callers that want
+// the same image at once, the script builds it for one and lets the others wait.
 func (i *images) lab(ctx context.Context, name string) (string, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if ref := i.found[name]; ref != "" {
-		return ref, nil
-	}
 	script, err := filepath.Abs(filepath.Join(i.dir, "lab", "build"))
 	if err != nil {
 		return "", err
@@ -218,8 +219,7 @@ func (i *images) lab(ctx context.Context, name string) (string, error) {
 	if took := time.Since(start); took > 5*time.Second {
 		i.logf("lab image %s took %.0f s", name, took.Seconds())
 	}
-	i.found[name] = strings.TrimSpace(out.String())
-	return i.found[name], nil
+	return strings.TrimSpace(out.String()), nil
 }
 
 // logWriter passes on whole writes, which are lines as scripts write them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -43,8 +44,24 @@ func closeFleet() {
 	}
 }
 
-// isBrief reports whether to run the suite on the main variants only.
-func isBrief(b backends.Backend) bool { return b.Brief || os.Getenv(backends.BriefVar) != "" }
+// variants are those of a provider's variants to run the suite on: all, or those
+// that tell servers apart.
+func variants[V any](t *testing.T, b backends.Backend, all []V, name func(v V) string) []V {
+	t.Helper()
+	if !b.Brief && os.Getenv(backends.BriefVar) == "" || b.Variants == nil {
+		return all
+	}
+	var chosen []V
+	for _, v := range all {
+		if slices.Contains(b.Variants, name(v)) {
+			chosen = append(chosen, v)
+		}
+	}
+	if len(chosen) != len(b.Variants) {
+		t.Fatalf("backend %s: not all of %v are variants of the provider's harness", b.Name, b.Variants)
+	}
+	return chosen
+}
 
 // eachServer runs a test on all backends that name it, with a server each.
 func eachServer(t *testing.T, f func(t *testing.T, s *backends.Server)) {

@@ -12,11 +12,7 @@ import (
 func TestPostgres(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *backends.Server) {
 		t.Helper()
-		variants := pgtest.Variants()
-		if isBrief(s.Backend) {
-			variants = []pgtest.Variant{pgtest.Plain, pgtest.Serializable}
-		}
-		for _, v := range variants {
+		for _, v := range variants(t, s.Backend, pgtest.Variants(), func(v pgtest.Variant) string { return v.Name }) {
 			t.Run(v.Name, func(t *testing.T) {
 				conformancetest.Run(t, pgtest.Harness(t, s.Address.DSN, s.Address.DSN, v))
 			})

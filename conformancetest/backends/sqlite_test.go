@@ -13,11 +13,7 @@ func TestSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	variants := sqlitetest.Variants()
-	if isBrief(b) {
-		variants = []sqlitetest.Variant{sqlitetest.Plain}
-	}
-	for _, v := range variants {
+	for _, v := range variants(t, b, sqlitetest.Variants(), func(v sqlitetest.Variant) string { return v.Name }) {
 		t.Run(v.Name, func(t *testing.T) {
 			conformancetest.Run(t, sqlitetest.Harness(t, v))
 		})

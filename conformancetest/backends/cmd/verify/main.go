@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -140,23 +141,45 @@ func checkRequired(required string) error {
 	return nil
 }
 
-// makeImages builds what lab images are needed.
+// makeImages builds what lab images are needed, several at once: each build waits
+// for the network and for the disk in turn.
 func makeImages(ctx context.Context, p plan) int {
-	code := 0
-	for _, b := range p.backends {
-		if b.Server == nil {
-			continue
+	sharing := map[string][]int{} // backends, by their image
+	for i, b := range p.backends {
+		if b.Server != nil {
+			sharing[b.Server.Official] = append(sharing[b.Server.Official], i)
 		}
-		image, err := p.fleet.Image(ctx, b)
-		switch {
-		case err != nil && backends.Excused(b, err):
-			image = "none: " + err.Error()
-		case err != nil:
-			say("%s: %v", b.Name, err)
-			code = 1
-			continue
-		}
-		fmt.Printf("%-20s %s\n", b.Name, image)
 	}
-	return code
+	found := make([]string, len(p.backends))
+	failed := make([]error, len(p.backends))
+	free := make(chan struct{}, 3)
+	var wg sync.WaitGroup
+	for _, indices := range sharing {
+		wg.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			for _, i := range indices {
+				image, err := p.fleet.Image(ctx, p.backends[i])
+				switch {
+				case err == nil:
+					found[i] = image
+				case backends.Excused(p.backends[i], err):
+					found[i] = "none: " + err.Error()
+				default:
+					failed[i] = fmt.Errorf("%s: %w", p.backends[i].Name, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, b := range p.backends {
+		if found[i] != "" {
+			fmt.Printf("%-20s %s\n", b.Name, found[i])
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		say("%v", err)
+		return 1
+	}
+	return 0
 }

@@ -89,14 +89,14 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 
 	second := first
 	first.client = p.clientVersion(ctx, b.Client, floor)
-	packages := []string{"./providers/" + b.Provider}
-	var args []string
+	args := []string{"./providers/" + b.Provider}
 	if b.Run != "" {
-		args = append(args, "-run", b.Run)
-	} else if b.Server != nil {
-		packages = append(packages, "./cmd/...") // the command's tests use a server too
+		args = append([]string{"-run", b.Run}, args...)
 	}
-	p.suite(ctx, &first, floorEnv, append(args, packages...))
+	p.suite(ctx, &first, floorEnv, args)
+	if b.Run == "" && b.Command != "" {
+		p.goTest(ctx, &first, floorEnv, []string{"-run", b.Command, "./cmd/..."})
+	}
 	if b.Test == "" {
 		return []row{first}
 	}
@@ -180,7 +180,7 @@ func (p plan) goTest(ctx context.Context, r *row, env, args []string) {
 	say("%s, %s: go %s", r.backend, r.module, strings.Join(cmd.Args[1:], " "))
 	start := time.Now()
 	err := cmd.Run()
-	r.took = time.Since(start)
+	r.took += time.Since(start)
 	if out.Len() > 0 {
 		p.printing.Lock()
 		fmt.Printf("==> %s, %s\n%s", r.backend, r.module, &out)

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/shedbolt/shedbolt/conformancetest"
 )
 
 // row is what became of one backend with one module.
@@ -26,6 +29,7 @@ type row struct {
 	suites []string // names of the harnesses
 	counts map[string]int
 	cases  []reported // all but those that passed
+	trips  []reported // those that counted round trips
 }
 
 // reported is a line of the conformance suite's report.
@@ -35,6 +39,8 @@ type reported struct {
 	Rules   string `json:"rules"`
 	Status  string `json:"status"`
 	Detail  string `json:"detail"`
+
+	Trips *conformancetest.RoundTrips `json:"trips"`
 }
 
 // The statuses that a report knows.
@@ -82,6 +88,9 @@ func (r *row) read(report io.Reader) error {
 		}
 		if !slices.Contains(r.suites, c.Harness) {
 			r.suites = append(r.suites, c.Harness)
+		}
+		if c.Trips != nil {
+			r.trips = append(r.trips, c)
 		}
 		switch c.Status {
 		case casePassed:
@@ -144,6 +153,7 @@ func printTable(w io.Writer, rows []row) (ok bool) {
 	printCases(w, rows, caseFailed, "Failed cases")
 	printCases(w, rows, caseDeviating, "Deviating cases")
 	printCases(w, rows, caseSkipped, "Skipped cases")
+	printTrips(w, rows)
 
 	notRun := len(slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ran() || r.failed }))
 	fmt.Fprintf(w, "\nConformance cases, all backends: %d deviate, %d backends not run\n%d passed, %d failed, %d skipped\n",
@@ -183,6 +193,61 @@ func printCases(w io.Writer, rows []row, status, title string) {
 		}
 		fmt.Fprintf(w, "      on %s\n", strings.Join(places, "; "))
 	}
+}
+
+// printTrips shows how many round trips calls took, those of a server's variants
+// that took the same together.
+func printTrips(w io.Writer, rows []row) {
+	type measured struct {
+		server string
+		trips  conformancetest.RoundTrips
+	}
+	variants := map[measured][]string{}
+	var order []measured
+	for _, r := range rows {
+		for _, c := range r.trips {
+			server, variant, _ := strings.Cut(c.Harness, ", ")
+			key := measured{server, *c.Trips}
+			if variants[key] == nil {
+				order = append(order, key)
+			}
+			if !slices.Contains(variants[key], variant) {
+				variants[key] = append(variants[key], variant)
+			}
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	// In the order of the table, all of a server together.
+	first := func(server string) int {
+		return slices.IndexFunc(order, func(m measured) bool { return m.server == server })
+	}
+	sorted := slices.Clone(order)
+	slices.SortStableFunc(sorted, func(a, b measured) int { return first(a.server) - first(b.server) })
+
+	fmt.Fprint(w, "\nRound trips of calls on an open connection:\n\n")
+	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.Debug)
+	fmt.Fprintln(tw, "\t server\t variants\t won\t refused\t first\t release\t extend\t")
+	fmt.Fprintln(tw, "\t---\t---\t---\t---\t---\t---\t---\t")
+	for _, m := range sorted {
+		names := variants[m]
+		if len(names) > 3 {
+			names = append(slices.Clone(names[:2]), fmt.Sprintf("%d more", len(names)-2))
+		}
+		t := m.trips
+		fmt.Fprintf(tw, "\t %s\t %s\t %s\t %s\t %s\t %s\t %s\t\n", m.server, strings.Join(names, ", "),
+			count(t.Won), count(t.Refused), count(t.First), count(t.Release), count(t.Extend))
+	}
+	_ = tw.Flush()
+}
+
+// count is a number of round trips, of which 0 means that it was not counted.
+func count(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
 }
 
 // indent sets off all lines of a text but the first.

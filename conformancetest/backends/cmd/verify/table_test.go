@@ -89,6 +89,37 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestTrips(t *testing.T) {
+	line := func(harness, trips string) string {
+		return `{"harness":"` + harness + `","case":"contexts_and_faults/round_trips","status":"passed","trips":` + trips + "}\n"
+	}
+	const one, two = `{"won":1,"refused":1,"first":1,"release":1}`, `{"won":2,"refused":1,"first":2,"release":1,"extend":1}`
+	var oldest, latest row
+	for r, report := range map[*row]string{
+		&oldest: line("X 1.0, plain", one) + line("Y 2.0, plain", two) + line("X 1.0, a", two) + line("X 1.0, b", one) +
+			line("X 1.0, c", one) + line("X 1.0, d", one),
+		&latest: line("X 1.0, plain", one) + `{"harness":"X 1.0, plain","case":"a/b","status":"passed"}`,
+	} {
+		if err := r.read(strings.NewReader(report)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	printTrips(&out, []row{oldest, latest})
+	flat := strings.Join(strings.Fields(out.String()), " ")
+	const want = "| X 1.0 | plain, b, 2 more | 1 | 1 | 1 | 1 | - | " +
+		"| X 1.0 | a | 2 | 1 | 2 | 1 | 1 | " +
+		"| Y 2.0 | plain | 2 | 1 | 2 | 1 | 1 |"
+	if !strings.HasSuffix(flat, want) {
+		t.Errorf("the table should end with %q:\n%s", want, out.String())
+	}
+	out.Reset()
+	printTrips(&out, []row{{}})
+	if out.Len() > 0 {
+		t.Errorf("nothing was counted, and yet:\n%s", out.String())
+	}
+}
+
 func TestChoose(t *testing.T) {
 	if _, err := choose("postgres17,postgers18"); err == nil {
 		t.Error("a slip in -backends is accepted")
