@@ -51,7 +51,7 @@ func ExampleWithPrefix() {
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// redis: WithPrefix needs a text that does not begin with fence:
+	// redis: WithPrefix needs a text that does not begin with "fence:"
 }
 
 // Fencing numbers, for a resource that refuses older ones.

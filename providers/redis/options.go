@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ type Option func(*config) error
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		if prefix == "" || strings.HasPrefix(prefix, counterPrefix) {
-			return errors.New("redis: WithPrefix needs a text that does not begin with " + counterPrefix)
+			return fmt.Errorf("redis: WithPrefix needs a text that does not begin with %q", counterPrefix)
 		}
 		c.prefix = prefix
 		return nil
