@@ -95,7 +95,8 @@ func mysqlAsk(ctx context.Context, a Address, question string) (answer string, e
 	}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }()
-	return answer, db.QueryRowContext(ctx, question).Scan(&answer)
+	err = db.QueryRowContext(ctx, question).Scan(&answer)
+	return answer, err
 }
 
 func mysqlVersion(a Address) (string, error) {

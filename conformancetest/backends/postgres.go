@@ -43,7 +43,8 @@ func postgresNow(ctx context.Context, a Address) (now time.Time, err error) {
 		return now, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	return now, conn.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now)
+	err = conn.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now)
+	return now, err
 }
 
 // startPostgres starts a server that is quick rather than durable.

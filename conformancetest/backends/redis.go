@@ -141,7 +141,13 @@ func startRedisCluster(s *starting) (Address, error) {
 	servers := make([]*redis.Client, len(endpoints))
 	for i, endpoint := range endpoints {
 		servers[i] = redis.NewClient(&redis.Options{Addr: endpoint, Password: password})
-		defer func() { _ = servers[i].Close() }()
+	}
+	defer func() {
+		for _, server := range servers {
+			_ = server.Close()
+		}
+	}()
+	for i := range servers {
 		if err := s.await(c, func(ctx context.Context) error { return servers[i].Ping(ctx).Err() }); err != nil {
 			return Address{}, err
 		}
