@@ -136,6 +136,18 @@ func (c *Clock) Now() (now Interval, ok bool) {
 	return now, ok
 }
 
+// Outrun reports whether it has turned out that the store's clock was beyond
+// seen.Latest at the local time at, when Now gave seen. That is how a machine which
+// stood still without either of its clocks telling finds out, by the next answer:
+// what was written before, counted from seen, ends too soon. What can't be told any
+// more counts as outrun.
+func (c *Clock) Outrun(seen Interval, at time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	then, ok := c.age(seen, at, c.at)
+	return !c.known || !c.at.Before(at) && (!ok || c.store.Earliest.After(then.Latest))
+}
+
 // Reset forgets everything.
 func (c *Clock) Reset() {
 	c.mu.Lock()

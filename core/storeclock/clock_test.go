@@ -211,7 +211,7 @@ func newEven(opts ...storeclock.Option) *even {
 }
 
 // answer lets an answer come, after delay, whose stamp was made halfway.
-func (e *even) answer(source string, delay, step time.Duration, offset time.Duration) {
+func (e *even) answer(source string, delay, step, offset time.Duration) {
 	sent := e.now
 	e.now = e.now.Add(delay)
 	e.Observe(source, sent, e.now, storeclock.Truncated(sent.Add(delay/2+offset).Round(0).Truncate(step), step))
@@ -279,6 +279,30 @@ func TestForgets(t *testing.T) {
 	if now, ok := e.Now(); !ok || !now.Earliest.Equal(epoch.Add(-1)) {
 		t.Errorf("after an answer from another server the clock is %v, %v, want what that one said", now, ok)
 	}
+}
+
+func TestOutrun(t *testing.T) {
+	e := newEven()
+	e.answer("", time.Millisecond, time.Second, 0)
+	seen, _ := e.Now()
+	at := e.Local()
+	check := func(want bool, when string) {
+		t.Helper()
+		if got := e.Outrun(seen, at); got != want {
+			t.Errorf("%s: outrun: %v, want %v", when, got, want)
+		}
+	}
+	check(false, "nothing was heard since")
+	e.now = e.now.Add(3 * time.Second)
+	check(false, "nothing was heard for seconds")
+	e.answer("", time.Millisecond, time.Second, 0)
+	check(false, "an answer said what was expected")
+	e.answer("", time.Millisecond, time.Second, -time.Minute)
+	check(false, "the store's clock was set back")
+	e.answer("", time.Millisecond, time.Second, 3*time.Second)
+	check(true, "an answer said that more time has passed than here")
+	e.Reset()
+	check(true, "nothing is known any more")
 }
 
 // What can't be is not taken in.

@@ -39,5 +39,6 @@
 //   - when nothing has been heard for [DefaultMaxAge], or what [WithMaxAge] says.
 //
 // A virtual machine that is stopped and continued so that neither of its clocks sees
-// the gap can't notice before the next answer.
+// the gap can't notice before the next answer: that of the write for which the clock
+// was read, for example. [Clock.Outrun] then says that the write is to be made again.
 package storeclock
