@@ -16,7 +16,7 @@ BACKENDS ?=
 RACE ?=
 SHORT ?=
 COUNT ?= 1
-JOBS ?= 2
+JOBS ?= 4
 VERIFY_FLAGS = -backends '$(BACKENDS)' -count $(COUNT) -jobs $(JOBS) $(if $(RACE),-race) $(if $(SHORT),-short)
 
 export GOWORK := off

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,7 +38,7 @@ func main() {
 	images := flag.Bool("images", false, "only make the servers' images available, and print their names")
 	flag.BoolVar(&p.race, "race", false, "with the race detector")
 	flag.BoolVar(&p.short, "short", false, "without tests that take long")
-	flag.IntVar(&p.jobs, "jobs", 2, "run on `n` backends at once; with 1 the output is not held back")
+	flag.IntVar(&p.jobs, "jobs", 4, "run on `n` backends at once; with 1 the output is not held back")
 	flag.IntVar(&p.count, "count", 1, "run each test `n` times")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: verify [flags]\n\nIt runs all tests; see the comment in main.go. The flags are:")
@@ -147,7 +148,8 @@ func makeImages(ctx context.Context, p plan) int {
 	sharing := map[string][]int{} // backends, by their image
 	for i, b := range p.backends {
 		if b.Server != nil {
-			sharing[b.Server.Official] = append(sharing[b.Server.Official], i)
+			image := cmp.Or(b.Server.Lab, b.Server.Official)
+			sharing[image] = append(sharing[image], i)
 		}
 	}
 	found := make([]string, len(p.backends))
