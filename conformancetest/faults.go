@@ -23,6 +23,10 @@ var faultCases = []Case{
 		Check: "an extension whose answer is lost is repeated or an error, and its holder can still release", needs: needsAll(needsProxy, needs(core.CapExtend)), run: replyLostExtend,
 	},
 	{
+		Area: "contexts_and_faults", Name: "reply_never_comes", Rules: "R3 R11",
+		Check: "an attempt that was carried out and whose answer never comes ends with its context and leaves no lock", needs: needsProxy, run: replyNeverComes,
+	},
+	{
 		Area: "contexts_and_faults", Name: "black_hole", Rules: "R3 R11 R17",
 		Check: "on connections that pass nothing, calls end within their limits with an error that is not held, and work once the network is back", needs: needsProxy, run: blackHole,
 	},
@@ -99,7 +103,7 @@ func replyLostRelease(e *env) {
 		proxy.DropAnswer(skip)
 		err = lease.Release(e.ctx)
 		proxy.DropAnswer(-1)
-		if err != nil && !errors.Is(err, core.ErrLost) {
+		if err != nil { // also not ErrLost: the lease is live
 			e.Errorf("Release whose answer no. %d was lost = %v, want it to be settled", skip+1, err)
 		}
 		e.release(e.b, e.must(e.b, claim(name, long)), 0)
@@ -121,11 +125,46 @@ func replyLostExtend(e *env) {
 		if errors.Is(err, core.ErrHeld) || errors.Is(err, core.ErrLost) {
 			e.Errorf("Extend whose answer no. %d was lost = %v; its lock is live", skip+1, err)
 		}
+		proxy.DropAnswer(skip)
+		err = lease.Extend(e.ctx, long/2)
+		proxy.DropAnswer(-1)
+		at := e.found(name)
+		left, trusted := at.LockedUntil.Sub(at.StoreTime), time.Until(lease.Deadline())
+		if !at.LockedUntil.IsZero() && trusted > left+e.ahead() {
+			e.Errorf("Extend to less whose answer no. %d was lost = %v; the lease counts on %v, and the store has %v", skip+1, err, trusted, left)
+		}
 		e.refused(e.b, name, "its holder has extended it")
 		if err := lease.Release(e.ctx); err != nil {
 			e.Errorf("Release: %v", err)
 		}
 		e.release(e.b, e.must(e.b, claim(name, long)), 0)
+	}
+}
+
+func replyNeverComes(e *env) {
+	proxy, p := e.throughProxy()
+	l := e.locker(p)
+	for _, known := range []bool{false, true} {
+		for skip := range mostTrips {
+			name := e.name()
+			if known {
+				e.release(e.b, e.must(e.b, claim(name, long)), 0)
+			}
+			proxy.MuteAnswer(skip)
+			ctx, cancel := context.WithTimeout(e.ctx, 100*time.Millisecond)
+			lease, err := l.TryLock(ctx, core.Lock{Name: name, AtMostFor: long})
+			cancel()
+			proxy.MuteAnswer(-1)
+			switch {
+			case err == nil:
+				if err := lease.Release(e.ctx); err != nil {
+					e.Errorf("Release: %v", err)
+				}
+			case errors.Is(err, core.ErrHeld) || errors.Is(err, core.ErrUncertain) || !errors.Is(err, context.DeadlineExceeded):
+				e.Errorf("TryLock whose answer no. %d never came = %v, want context.DeadlineExceeded alone", skip+1, err)
+			}
+			e.release(e.b, e.must(e.b, claim(name, long)), 0)
+		}
 	}
 }
 
@@ -249,11 +288,15 @@ func roundTrips(e *env) {
 		count("refused", func() { e.refused(p, held, "B holds it") })
 		if e.caps.Set.Has(core.CapExtend) {
 			count("extend", func() {
-				if _, err := e.extend(p, lease, 200*long); err != nil {
+				var err error
+				if lease, err = e.extend(p, lease, 200*long); err != nil {
 					e.Fatalf("Extend: %v", err)
 				}
 			})
 		}
+	}
+	if proxy.Trips() == 0 {
+		e.Fatal("nothing has gone through the proxy: Harness.Through must connect to the address that it is given")
 	}
 	e.trips = &RoundTrips{}
 	for _, f := range []struct {

@@ -548,7 +548,7 @@ var mutants = []mutant{
 			"ownership/stale_release_with_at_least", "ownership/stale_extend", "ownership/extend_after_expiry", "minimum_hold/job_longer_than_at_least",
 			"contexts_and_faults/release_after_cancel", "fencing/fence_increases", "shared_format/reads_java_record",
 			"ownership/double_release", "expiry/late_grant", "contexts_and_faults/reply_lost_release",
-			"contexts_and_faults/cancelled_under_way",
+			"contexts_and_faults/cancelled_under_way", "contexts_and_faults/reply_never_comes",
 		},
 		may: []string{"expiry/loss_is_told", "store_time/client_clock_skew", "contexts_and_faults/cancelled_during", "inspection/force_release"},
 	},
@@ -918,8 +918,11 @@ var mutants = []mutant{
 	},
 	{name: "takes a lost answer for held", net: netHarm{heldOnError: true}, fails: []string{
 		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+		"contexts_and_faults/reply_never_comes",
 	}},
-	{name: "does not mark what may have been done", net: netHarm{certain: true}, fails: []string{"contexts_and_faults/reply_lost_acquire"}},
+	{name: "does not mark what may have been done", net: netHarm{certain: true}, fails: []string{
+		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_release", "contexts_and_faults/reply_lost_extend", "contexts_and_faults/reply_never_comes",
+	}},
 	{name: "takes a lost answer for a lost lock", net: netHarm{lostOnError: true}, fails: []string{
 		"contexts_and_faults/reply_lost_extend", "contexts_and_faults/black_hole",
 	}},
@@ -930,11 +933,17 @@ var mutants = []mutant{
 	}},
 	{name: "never reconnects", net: netHarm{neverReconnects: true}, fails: []string{
 		"contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_release", "contexts_and_faults/reply_lost_extend",
-		"contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+		"contexts_and_faults/black_hole", "contexts_and_faults/connections_cut", "contexts_and_faults/reply_never_comes",
 	}},
 	{name: "cuts calls off and calls them undone", net: netHarm{impatient: true}, fails: []string{
-		"contexts_and_faults/cancelled_under_way", "contexts_and_faults/reply_lost_acquire",
+		"contexts_and_faults/cancelled_under_way", "contexts_and_faults/reply_lost_acquire", "contexts_and_faults/reply_lost_release", "contexts_and_faults/reply_lost_extend", "contexts_and_faults/reply_never_comes",
 	}},
+	{name: "does not mark a release that may have been done", net: netHarm{certainOf: "release"}, fails: []string{"contexts_and_faults/reply_lost_release"}},
+	{name: "does not mark an extension that may have been done", net: netHarm{certainOf: "extend"}, fails: []string{"contexts_and_faults/reply_lost_extend"}},
+	{name: "does not mark a time-out", net: netHarm{certainInTime: true}, fails: []string{"contexts_and_faults/reply_never_comes"}},
+	{name: "bypasses the proxy", net: netHarm{bypasses: true}, fails: []string{
+		"contexts_and_faults/round_trips", "contexts_and_faults/black_hole", "contexts_and_faults/connections_cut",
+	}, may: []string{"contexts_and_faults/cancelled_under_way"}},
 	{name: "looks before each call", net: netHarm{looksFirst: true}, fails: []string{"contexts_and_faults/round_trips"}},
 }
 
@@ -1002,6 +1011,9 @@ func (m mutant) harness(tb testing.TB) conformancetest.Harness {
 	}
 	h.Through = func(tb testing.TB, addr string) core.Provider {
 		tb.Helper()
+		if m.net.bypasses {
+			addr = h.Server
+		}
 		return newNetClient(tb, addr, memory.New(store).Capabilities(), m.net)
 	}
 	h.RoundTrips = conformancetest.RoundTrips{Won: 1, Refused: 1, First: 1, Release: 1, Extend: 1}

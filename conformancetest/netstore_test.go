@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -95,8 +96,11 @@ type netHarm struct {
 	lostOnError     bool // an answer that is lost is a lost lock
 	releasesUnasked bool // it looks before it releases, and takes a lost look for a release
 	neverReconnects bool
-	looksFirst      bool // a call is two round trips
-	impatient       bool // it cuts calls off by itself, and says that nothing was done
+	looksFirst      bool   // a call is two round trips
+	certainOf       string // an operation of which it is not marked that it may have been done
+	certainInTime   bool   // a time-out is not marked so
+	bypasses        bool   // it does not go through the proxy
+	impatient       bool   // it cuts calls off by itself, and says that nothing was done
 }
 
 // netClient is a client with one connection.
@@ -180,7 +184,9 @@ func (c *netClient) call(ctx context.Context, r netRequest) (core.Grant, error) 
 	}
 	a, err := c.exchange(r)
 	switch {
-	case err != nil && (c.harm.certain || c.harm.impatient):
+	case err != nil && c.harm.certainInTime && errors.Is(err, os.ErrDeadlineExceeded):
+		return core.Grant{}, fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	case err != nil && (c.harm.certain || c.harm.certainOf == r.Op || c.harm.impatient):
 		return core.Grant{}, err
 	case err != nil:
 		return core.Grant{}, core.Uncertain(err)

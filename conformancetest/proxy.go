@@ -24,6 +24,7 @@ type Proxy struct {
 	closed   bool
 	skip     int // answers that pass before one is dropped
 	armed    bool
+	mute     bool // the answer is swallowed, and its connection stays
 	latency  time.Duration
 	trips    int
 
@@ -34,8 +35,17 @@ type Proxy struct {
 type link struct {
 	client, store net.Conn
 	asked         bool // the client has sent something since the store's last answer
-	doomed        bool // the answer to what was asked is to be dropped
+	fate          fate // of the answer to what was asked
 }
+
+// fate is what becomes of a piece.
+type fate int
+
+const (
+	passes fate = iota
+	isSwallowed
+	isLast // it does not pass, and the link is closed
+)
 
 // NewProxy makes a Proxy before the store at an address such as
 // "127.0.0.1:5432". Make it before the client that goes through it: clean-ups run
@@ -105,7 +115,14 @@ func (p *Proxy) Resume() { p.set(func() { p.stalled = false }) }
 // DropAnswer lets the next answers pass, as many as skip says, then swallows one
 // and closes its connection: the store has done what was asked, and the client
 // does not get to know. A negative skip drops none.
-func (p *Proxy) DropAnswer(skip int) { p.set(func() { p.skip, p.armed = skip, skip >= 0 }) }
+func (p *Proxy) DropAnswer(skip int) {
+	p.set(func() { p.skip, p.armed, p.mute = skip, skip >= 0, false })
+}
+
+// MuteAnswer is DropAnswer without closing: nothing more comes on that connection.
+func (p *Proxy) MuteAnswer(skip int) {
+	p.set(func() { p.skip, p.armed, p.mute = skip, skip >= 0, true })
+}
 
 // SetLatency delays all that clients send.
 func (p *Proxy) SetLatency(d time.Duration) { p.set(func() { p.latency = d }) }
@@ -162,18 +179,20 @@ func (l *link) close() {
 	_ = l.store.Close()
 }
 
-// pass copies one direction until either end closes or admit says no.
-func (p *Proxy) pass(l *link, to io.Writer, from io.Reader, admit func(*link) bool) {
+// pass copies one direction until either end closes or judge says so.
+func (p *Proxy) pass(l *link, to io.Writer, from io.Reader, judge func(*link) fate) {
 	defer l.close()
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
 		if n > 0 {
-			if !admit(l) {
+			switch judge(l) {
+			case isLast:
 				return
-			}
-			if _, err := to.Write(piece[:n]); err != nil {
-				return
+			case passes:
+				if _, err := to.Write(piece[:n]); err != nil {
+					return
+				}
 			}
 		}
 		if err != nil {
@@ -183,16 +202,18 @@ func (p *Proxy) pass(l *link, to io.Writer, from io.Reader, admit func(*link) bo
 }
 
 // asking is called for each piece that a client sends.
-func (p *Proxy) asking(l *link) bool {
+func (p *Proxy) asking(l *link) fate {
 	if !p.admit() {
-		return false
+		return isLast
 	}
 	p.mu.Lock()
 	if !l.asked {
 		p.trips++
 		if l.asked = true; p.armed {
 			if p.skip == 0 {
-				l.doomed, p.armed = true, false
+				if l.fate, p.armed = isLast, false; p.mute {
+					l.fate = isSwallowed
+				}
 			}
 			p.skip--
 		}
@@ -202,16 +223,19 @@ func (p *Proxy) asking(l *link) bool {
 	if latency > 0 {
 		time.Sleep(latency)
 	}
-	return true
+	return passes
 }
 
 // answering is called for each piece that the store sends.
-func (p *Proxy) answering(l *link) bool {
+func (p *Proxy) answering(l *link) fate {
 	p.mu.Lock()
 	l.asked = false
-	doomed := l.doomed
+	fate := l.fate
 	p.mu.Unlock()
-	return !doomed && p.admit()
+	if fate == passes && !p.admit() {
+		return isLast
+	}
+	return fate
 }
 
 // admit waits while everything is stalled.

@@ -13,6 +13,12 @@
 // On MySQL, set multiStatements=true in the DSN where the pool is used for locks
 // alone: then an attempt is one round trip, also when it wins. Without it, an
 // attempt that finds the lock free needs a second one. MariaDB needs no such setting.
+// (An attempt on a lock that the Provider has just seen held begins with a plain read,
+// because that is cheapest; if it was released early, winning it is a second trip.)
+//
+// All statements must reach the primary: a proxy that sends reads to a replica answers
+// from what may be old. Names of tables and columns should be in ASCII unless the
+// connection's charset is utf8mb4.
 //
 // # Schema
 //
@@ -55,7 +61,7 @@
 //
 // Release and Extend are one round trip, and so is an attempt on a held lock. It is a
 // consistent read: it changes no row, takes no row lock, waits for none, and answers
-// with the holder. Before the first call the look at the table needs two or three.
+// with the holder. Before the first call the look at the table needs five or six.
 //
 // A won attempt is recognised by the holder's token, or by a value that the statement
 // returns, never by the number of rows.

@@ -35,13 +35,18 @@ func TestClassify(t *testing.T) {
 		{driver.ErrBadConn, false},
 		{context.DeadlineExceeded, true},
 		{fmt.Errorf("wrapped: %w", client.ErrInvalidConn), true},
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
+		{unsent{errors.New("the pool is exhausted")}, false},
+		{unsent{client.ErrInvalidConn}, false},
+		{several{server(1205)}, true}, // by the last statement, or by the one that writes
+		{several{server(1290)}, false},
+		{several{server(1142)}, false},
+		{several{client.ErrInvalidConn}, true},
 		{&net.OpError{Op: "read", Err: errors.New("reset")}, true},
 	} {
 		if got := errors.Is(classify(c.err), core.ErrUncertain); got != c.uncertain {
 			t.Errorf("classify(%v) is uncertain: %v, want %v", c.err, got, c.uncertain)
 		}
-		if !errors.Is(classify(c.err), c.err) {
+		if cause := errors.Unwrap(c.err); !errors.Is(classify(c.err), c.err) && (cause == nil || !errors.Is(classify(c.err), cause)) {
 			t.Errorf("classify(%v) hides it", c.err)
 		}
 	}

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"iter"
@@ -82,6 +83,11 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 				LockedAt: r.LockedAt, LockedUntil: r.LockedUntil, Fence: r.Fence,
 			}, nil
 		case found && r.Held():
+			if r.readOnly { // what it says may be old; let the server say whether it may be written to
+				if _, err := p.change(ctx, p.sql.probe, values{}); err != nil {
+					return core.Grant{}, classify(err)
+				}
+			}
 			p.hints.seen(c.Name, r.Remaining())
 			return core.Grant{}, r.HeldError()
 		}
@@ -92,21 +98,24 @@ func (p *Provider) Acquire(ctx context.Context, c core.Claim) (core.Grant, error
 
 // try makes one attempt and returns the record as it stands after it; nothing, or a
 // record that is free, if it lost a race.
-func (p *Provider) try(ctx context.Context, f *fitness, v values) (core.Record, bool, error) {
+func (p *Provider) try(ctx context.Context, f *fitness, v values) (record, bool, error) {
 	oneTrip, all := f.oneTrip != steps, p.sql.block
 	if f.oneTrip == batch {
 		all = p.sql.batch
 	}
 	if oneTrip && !p.hints.expectHeld(v.name) {
-		return p.one(ctx, all, v)
+		return mayHaveWritten(p.one(ctx, all, v))
 	}
 	r, found, err := p.one(ctx, p.sql.read, v)
-	if err != nil || found && (r.Held() || r.Name != v.name) {
-		return r, found, err
+	if err != nil {
+		return r, found, unsent{err}
+	}
+	if found && (r.Held() || r.Name != v.name) {
+		return r, found, nil
 	}
 	if oneTrip {
 		p.hints.wrong(v.name)
-		return p.one(ctx, all, v)
+		return mayHaveWritten(p.one(ctx, all, v))
 	}
 	write := p.sql.take
 	if !found {
@@ -115,31 +124,55 @@ func (p *Provider) try(ctx context.Context, f *fitness, v values) (core.Record, 
 	at, err := p.change(ctx, write, v)
 	switch {
 	case err != nil || at == 0:
-		return core.Record{}, false, err
-	case p.config.fencing: // the number has to be read
-		return p.one(ctx, p.sql.read, v)
+		return record{}, false, err
+	case p.config.fencing, !found && f.autoIncrement: // the number, or the time, has to be read
+		return mayHaveWritten(p.one(ctx, p.sql.read, v))
 	}
 	taken := time.UnixMicro(at).UTC()
-	return core.Record{
+	return record{Record: core.Record{
 		Name: v.name, LockedBy: v.holder, StoreTime: taken,
 		LockedAt: taken, LockedUntil: taken.Add(time.Duration(v.micros) * time.Microsecond),
-	}, true, nil
+	}}, true, nil
+}
+
+// mayHaveWritten marks the error of what comes with a write or after it.
+func mayHaveWritten(r record, found bool, err error) (record, bool, error) {
+	if _, before := errors.AsType[unsent](err); err != nil && !before {
+		err = several{err}
+	}
+	return r, found, err
 }
 
 // Release implements core.Provider.
 func (p *Provider) Release(ctx context.Context, g core.Grant, keepFor time.Duration) error {
-	_, err := p.changeOwn(ctx, p.sql.release, g.Name, g.Holder(), keepFor.Microseconds())
+	f, err := p.check(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := f.values(g.Name, g.Holder())
+	if err != nil {
+		return err
+	}
+	v.micros = keepFor.Microseconds()
+	_, err = p.changeOwn(ctx, p.sql.release, v)
 	return err
 }
 
 // Extend implements core.Extender.
 func (p *Provider) Extend(ctx context.Context, g core.Grant, d time.Duration) (core.Grant, error) {
-	if f, err := p.check(ctx); err != nil {
-		return core.Grant{}, err
-	} else if err := f.reaches(d); err != nil {
+	f, err := p.check(ctx)
+	if err != nil {
 		return core.Grant{}, err
 	}
-	until, err := p.changeOwn(ctx, p.sql.extend, g.Name, g.Holder(), d.Microseconds())
+	if err := f.reaches(d); err != nil {
+		return core.Grant{}, err
+	}
+	v, err := f.values(g.Name, g.Holder())
+	if err != nil {
+		return core.Grant{}, err
+	}
+	v.micros = d.Microseconds()
+	until, err := p.changeOwn(ctx, p.sql.extend, v)
 	if err != nil {
 		return core.Grant{}, err
 	}
@@ -149,7 +182,11 @@ func (p *Provider) Extend(ctx context.Context, g core.Grant, d time.Duration) (c
 
 // ForceRelease implements core.Inspector.
 func (p *Provider) ForceRelease(ctx context.Context, seen core.Record) error {
-	_, err := p.changeOwn(ctx, p.sql.forceRelease, seen.Name, seen.LockedBy, seen.LockedAt.UnixMicro())
+	if _, err := p.check(ctx); err != nil {
+		return err
+	}
+	// The holder is as the record has it, whatever we would write.
+	_, err := p.changeOwn(ctx, p.sql.forceRelease, values{name: seen.Name, holder: seen.LockedBy, micros: seen.LockedAt.UnixMicro()})
 	return err
 }
 
@@ -158,7 +195,8 @@ func (p *Provider) Inspect(ctx context.Context, name string) (core.Record, bool,
 	if _, err := p.check(ctx); err != nil {
 		return core.Record{}, false, err
 	}
-	return p.one(ctx, p.sql.inspect, values{name: name})
+	r, found, err := p.one(ctx, p.sql.inspect, values{name: name})
+	return r.Record, found, plain(err)
 }
 
 const pageSize = 1000
@@ -176,11 +214,11 @@ func (p *Provider) List(ctx context.Context) iter.Seq2[core.Record, error] {
 		for {
 			page, err := p.query(ctx, p.sql.list, v)
 			if err != nil {
-				yield(core.Record{}, err)
+				yield(core.Record{}, plain(err))
 				return
 			}
 			for _, r := range page {
-				if !yield(r, nil) {
+				if !yield(r.Record, nil) {
 					return
 				}
 			}
@@ -194,16 +232,7 @@ func (p *Provider) List(ctx context.Context) iter.Seq2[core.Record, error] {
 
 // changeOwn runs a statement that must find its record, live, and returns the
 // time that the statement reports.
-func (p *Provider) changeOwn(ctx context.Context, t template, name, holder string, micros int64) (int64, error) {
-	f, err := p.check(ctx)
-	if err != nil {
-		return 0, err
-	}
-	v, err := f.values(name, holder)
-	if err != nil {
-		return 0, err
-	}
-	v.micros = micros
+func (p *Provider) changeOwn(ctx context.Context, t template, v values) (int64, error) {
 	for try := 1; ; try++ {
 		reported, err := p.change(ctx, t, v)
 		switch {
@@ -220,45 +249,80 @@ func (p *Provider) changeOwn(ctx context.Context, t template, name, holder strin
 
 // change runs a statement that writes, and returns what it has put into
 // LAST_INSERT_ID; 0 if it has met no row.
-func (p *Provider) change(ctx context.Context, t template, v values) (int64, error) {
-	result, err := p.db.ExecContext(ctx, t.with(v))
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
+func (p *Provider) change(ctx context.Context, t template, v values) (reported int64, err error) {
+	err = p.connected(ctx, func(conn *sql.Conn) error {
+		result, err := conn.ExecContext(ctx, t.with(v))
+		if err != nil {
+			return err
+		}
+		reported, err = result.LastInsertId()
+		return err
+	})
+	return reported, err
 }
 
-func (p *Provider) one(ctx context.Context, t template, v values) (core.Record, bool, error) {
+// connectTries is how often a connection may turn out to be gone before anything
+// was sent on it.
+const connectTries = 3
+
+// connected calls f with a connection. The errors of getting one, which are those
+// of the pool, the network and the login, are unsent.
+func (p *Provider) connected(ctx context.Context, f func(conn *sql.Conn) error) error {
+	for try := 1; ; try++ {
+		conn, err := p.db.Conn(ctx)
+		if err != nil {
+			return unsent{err}
+		}
+		err = f(conn)
+		_ = conn.Close() // it goes back to the pool
+		if !errors.Is(err, driver.ErrBadConn) || try == connectTries {
+			return err
+		}
+	}
+}
+
+func (p *Provider) one(ctx context.Context, t template, v values) (record, bool, error) {
 	records, err := p.query(ctx, t, v)
 	if err != nil || len(records) == 0 {
-		return core.Record{}, false, err
+		return record{}, false, err
 	}
 	return records[0], true, nil
 }
 
-func (p *Provider) query(ctx context.Context, t template, v values) (records []core.Record, err error) {
-	rows, err := p.db.QueryContext(ctx, t.with(v))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		r, err := scan(rows)
+func (p *Provider) query(ctx context.Context, t template, v values) (records []record, err error) {
+	err = p.connected(ctx, func(conn *sql.Conn) (err error) {
+		records = nil
+		rows, err := conn.QueryContext(ctx, t.with(v))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		records = append(records, r)
-	}
-	return records, rows.Err()
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			r, err := scan(rows)
+			if err != nil {
+				return err
+			}
+			records = append(records, r)
+		}
+		return rows.Err()
+	})
+	return records, err
 }
 
-// scan reads what record.sql lists.
-func scan(rows *sql.Rows) (core.Record, error) {
-	var r core.Record
+// record is what record.sql lists.
+type record struct {
+	core.Record
+	// readOnly says that the server is in a mode in which only some may write.
+	readOnly bool
+}
+
+func scan(rows *sql.Rows) (r record, err error) {
+	var name, by sql.NullString
 	var lockedAt, lockUntil, now int64
-	if err := rows.Scan(&r.Name, &r.LockedBy, &lockedAt, &lockUntil, &now, &r.Fence); err != nil {
+	if err := rows.Scan(&name, &by, &lockedAt, &lockUntil, &now, &r.Fence, &r.readOnly); err != nil {
 		return r, fmt.Errorf("a record can't be read: %w", err)
 	}
+	r.Name, r.LockedBy = name.String, by.String
 	r.Owner, _ = core.ParseHolder(r.LockedBy)
 	r.LockedAt, r.LockedUntil, r.StoreTime = time.UnixMicro(lockedAt).UTC(), time.UnixMicro(lockUntil).UTC(), time.UnixMicro(now).UTC()
 	return r, nil

@@ -462,7 +462,7 @@ func TestReadOnlyServer(t *testing.T) {
 			g := f.acquire(p, "held by "+name)
 			f.run(f.admin, "SET GLOBAL read_only = 1")
 			defer f.run(f.admin, "SET GLOBAL read_only = 0")
-			for _, job := range []string{"first " + name, "known"} {
+			for _, job := range []string{"first " + name, "known", "held by " + name} {
 				_, err := p.Acquire(t.Context(), claim(job))
 				wantError(t, err, "1290")
 				if errors.Is(err, core.ErrUncertain) {
@@ -475,6 +475,100 @@ func TestReadOnlyServer(t *testing.T) {
 			f.release(p, f.acquire(p, "known"))
 		})
 	}
+}
+
+// A write that was carried out is not denied when the look that follows it fails.
+func TestLookAfterAWriteFails(t *testing.T) {
+	f := newFixture(t)
+	for name, way := range f.ways() {
+		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
+			fencing := f.provider(f.pool(way, param("lock_wait_timeout", "1")), mysql.WithFencing())
+			f.release(fencing, f.acquire(fencing, "job "+name))
+			conn, err := f.admin.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shedlock WRITE"); err != nil {
+				t.Fatal(err)
+			}
+			_, err = fencing.Acquire(t.Context(), claim("job "+name))
+			wantError(t, err, "1205")
+			if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+				t.Fatal(err)
+			}
+			if written := strings.Contains(f.table(), "job "+name) && !f.free("job "+name); written && !errors.Is(err, core.ErrUncertain) {
+				t.Errorf("the lock was taken, and the error is a certain one: %v", err)
+			}
+		})
+	}
+}
+
+// free reads whether a lock is free, without the provider.
+func (f *fixture) free(name string) (free bool) {
+	f.Helper()
+	if err := f.admin.QueryRowContext(context.Background(), "SELECT lock_until <= UTC_TIMESTAMP(3) FROM shedlock WHERE name = ?", name).Scan(&free); err != nil {
+		f.Fatal(err)
+	}
+	return free
+}
+
+// What comes before a statement is sent is certain: waiting for the pool, and a
+// login that fails.
+func TestNothingWasSent(t *testing.T) {
+	f := newFixture(t)
+	db := f.pool()
+	db.SetMaxOpenConns(1)
+	p := f.provider(db)
+	f.release(p, f.acquire(p, "job"))
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = p.Acquire(ctx, claim("job"))
+	wantError(t, err)
+	if errors.Is(err, core.ErrUncertain) {
+		t.Errorf("Acquire on an exhausted pool = %v; nothing was sent", err)
+	}
+}
+
+// Columns that others have added, or made otherwise than we would.
+func TestOddColumns(t *testing.T) {
+	f := newFixture(t)
+	f.run(f.admin, "ALTER TABLE shedlock DROP fence, ADD fence BIGINT, ADD id BIGINT NOT NULL AUTO_INCREMENT UNIQUE, MODIFY locked_by VARCHAR(255) NULL, MODIFY locked_at DATETIME(3) NULL")
+	f.run(f.admin, "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES ('older', '2020-01-01', NULL, NULL)")
+	f.run(f.admin, "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES ('held', '2099-01-01', NULL, NULL)")
+	for name, way := range f.ways() {
+		p := f.provider(f.pool(way), mysql.WithFencing())
+		if g := f.acquire(p, "older"); g.Fence == 0 {
+			t.Errorf("%s: no fence where the column was NULL", name)
+		} else {
+			f.release(p, g)
+		}
+		plain := f.provider(f.pool(way))
+		g := f.acquire(plain, "first "+name)
+		if age := time.Since(g.LockedAt).Abs(); age > 48*time.Hour { // the server's clock may be wrong, but not by decades
+			t.Errorf("%s: LockedAt of a new record is %v", name, g.LockedAt)
+		}
+		if _, err := plain.Acquire(t.Context(), claim("held")); !errors.Is(err, core.ErrHeld) {
+			t.Errorf("%s: Acquire of what nobody known holds = %v, want ErrHeld", name, err)
+		}
+	}
+	p := f.provider(f.admin)
+	r, found, err := p.Inspect(t.Context(), "held")
+	if err != nil || !found {
+		t.Fatalf("Inspect = %v, %v", found, err)
+	}
+	if err := p.ForceRelease(t.Context(), r); err != nil && !errors.Is(err, core.ErrLost) {
+		t.Errorf("ForceRelease of a record without a holder = %v", err)
+	}
+	f.run(f.admin, "ALTER TABLE shedlock MODIFY locked_by CHAR(255)")
+	_, err = f.provider(f.admin).Acquire(t.Context(), claim("job"))
+	wantError(t, err, `"locked_by"`, "char", "VARCHAR(255)")
 }
 
 func TestEnsureSchemaAtOnce(t *testing.T) {

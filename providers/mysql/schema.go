@@ -2,8 +2,11 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +21,7 @@ func (p *Provider) Schema() string { return p.sql.schema.with(values{}) + ";\n" 
 // needed then.
 func (p *Provider) EnsureSchema(ctx context.Context) error {
 	if _, err := p.query(ctx, p.sql.inspect, values{}); number(err) != errNoTable {
-		return err
+		return plain(err)
 	}
 	_, err := p.db.ExecContext(ctx, p.sql.schema.with(values{}))
 	return err
@@ -38,6 +41,7 @@ type fitness struct {
 	nameCharset, nameCollation     string
 	holderCharset                  string
 	timestamp                      bool      // lock_until is TIMESTAMP
+	autoIncrement                  bool      // of a column of others: INSERT then reports that
 	looked                         time.Time // by the server's clock
 }
 
@@ -57,16 +61,14 @@ func (p *Provider) check(ctx context.Context) (*fitness, error) {
 	return f, nil
 }
 
-// column is a row of table.sql.
+// column is what SHOW FULL COLUMNS and SHOW INDEX say of one.
 type column struct {
-	name, kind         string
-	precision          int
-	charset, collation string
-	length             int64
-	onUpdate, unique   bool
-	autocommit         bool
-	version            string
-	now                int64
+	kind             string
+	size             int64 // in characters, bytes or digits of a second
+	charset          string
+	collation        string
+	onUpdate, unique bool
+	counts           bool // AUTO_INCREMENT
 }
 
 func (p *Provider) look(ctx context.Context) (*fitness, error) {
@@ -75,14 +77,7 @@ func (p *Provider) look(ctx context.Context) (*fitness, error) {
 		return nil, err
 	}
 	names := p.config.columns
-	find := func(name string) (found column) {
-		for _, c := range columns {
-			if strings.EqualFold(c.name, name) {
-				found = c
-			}
-		}
-		return found
-	}
+	find := func(name string) column { return columns[strings.ToLower(name)] }
 	f := &fitness{table: p.config.table, nameColumn: names.Name, untilColumn: names.LockUntil}
 	for _, text := range []struct {
 		column string
@@ -91,10 +86,10 @@ func (p *Provider) look(ctx context.Context) (*fitness, error) {
 		switch c := find(text.column); {
 		case c.kind == "":
 			return nil, f.unfit(text.column, "is missing", "see Schema")
-		case c.kind != "varchar" && c.kind != "char" && c.kind != "varbinary":
+		case c.kind != "varchar" && c.kind != "varbinary": // CHAR comes back padded in some sql_modes
 			return nil, f.unfit(text.column, "is "+c.kind, fmt.Sprintf("make it VARCHAR(%d)", text.length))
-		case c.charset != "" && c.length < text.length, c.charset == "" && c.length < 4*text.length:
-			return nil, f.unfit(text.column, fmt.Sprintf("holds %d characters", c.length), fmt.Sprintf("make it VARCHAR(%d)", text.length))
+		case c.charset != "" && c.size < text.length, c.charset == "" && c.size < 4*text.length:
+			return nil, f.unfit(text.column, fmt.Sprintf("holds %d characters", c.size), fmt.Sprintf("make it VARCHAR(%d)", text.length))
 		}
 	}
 	for _, name := range []string{names.LockUntil, names.LockedAt} {
@@ -103,8 +98,8 @@ func (p *Provider) look(ctx context.Context) (*fitness, error) {
 			return nil, f.unfit(name, "is missing", "see Schema")
 		case c.kind != "datetime" && c.kind != "timestamp":
 			return nil, f.unfit(name, "is "+c.kind, "make it DATETIME(3)")
-		case c.precision < 3:
-			return nil, f.unfit(name, fmt.Sprintf("keeps %d digits of a second and rounds", c.precision), "make it DATETIME(3)")
+		case c.size < 3:
+			return nil, f.unfit(name, fmt.Sprintf("keeps %d digits of a second and rounds", c.size), "make it DATETIME(3)")
 		case c.onUpdate:
 			return nil, f.unfit(name, "changes by itself ON UPDATE", "make it DATETIME(3) NOT NULL")
 		case c.kind == "timestamp":
@@ -117,39 +112,99 @@ func (p *Provider) look(ctx context.Context) (*fitness, error) {
 	if p.config.fencing && find(names.Fence).kind != "bigint" {
 		return nil, f.unfit(names.Fence, "is missing or not BIGINT", "ALTER TABLE … ADD COLUMN … BIGINT NOT NULL DEFAULT 0")
 	}
+	for _, c := range columns {
+		f.autoIncrement = f.autoIncrement || c.counts
+	}
 	name := find(names.Name)
 	if !name.unique {
 		return nil, f.unfit(names.Name, "is not unique by itself", "make it the primary key")
 	}
-	if !name.autocommit {
+	f.nameCharset, f.nameCollation, f.holderCharset = name.charset, name.collation, find(names.LockedBy).charset
+	var autocommit bool
+	var version string
+	var now int64
+	if err := p.db.QueryRowContext(ctx, p.sql.session.with(values{})).Scan(&autocommit, &version, &now); err != nil {
+		return nil, err
+	}
+	if !autocommit {
 		return nil, errors.New("mysql: autocommit is off, so no lock would ever be committed: take it out of the DSN, or give the locks a pool of their own")
 	}
-	f.nameCharset, f.nameCollation, f.holderCharset = name.charset, name.collation, find(names.LockedBy).charset
-	f.looked = time.UnixMicro(name.now)
-	f.oneTrip, err = p.oneTrip(ctx, name.version)
+	f.looked = time.UnixMicro(now)
+	if _, err := p.change(ctx, p.sql.probe, values{}); err != nil {
+		return nil, plain(err)
+	}
+	f.oneTrip, err = p.oneTrip(ctx, version)
 	return f, err
 }
 
-func (p *Provider) columns(ctx context.Context) (columns []column, err error) {
-	rows, err := p.db.QueryContext(ctx, p.sql.table.with(values{database: p.config.database, table: p.config.table}))
+// kindAndSize are the parts of a type such as "varchar(64)" or "bigint unsigned".
+var kindAndSize = regexp.MustCompile(`^(\w+)(?:\((\d+)\))?`)
+
+// columns are the table's, by their names in lower case.
+func (p *Provider) columns(ctx context.Context) (map[string]column, error) {
+	columns := map[string]column{}
+	err := p.show(ctx, p.sql.columns, func(row map[string]string) {
+		var c column
+		if parts := kindAndSize.FindStringSubmatch(strings.ToLower(row["type"])); parts != nil {
+			c.kind = parts[1]
+			c.size, _ = strconv.ParseInt(parts[2], 10, 64) // none is 0
+		}
+		c.collation = row["collation"]
+		c.charset, _, _ = strings.Cut(c.collation, "_")
+		c.onUpdate = strings.Contains(strings.ToLower(row["extra"]), "on update")
+		c.counts = strings.Contains(strings.ToLower(row["extra"]), "auto_increment")
+		columns[strings.ToLower(row["field"])] = c
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err has told
-	for rows.Next() {
-		var c column
-		if err := rows.Scan(&c.name, &c.kind, &c.precision, &c.charset, &c.collation, &c.length,
-			&c.onUpdate, &c.unique, &c.autocommit, &c.version, &c.now); err != nil {
-			return nil, err
+	unique := map[string][]string{} // indexes and their columns
+	err = p.show(ctx, p.sql.indexes, func(row map[string]string) {
+		if row["non_unique"] == "0" {
+			column := strings.ToLower(row["column_name"])
+			if row["sub_part"] != "" {
+				column = "" // unique in its beginning alone, which is no help
+			}
+			unique[row["key_name"]] = append(unique[row["key_name"]], column)
 		}
-		columns = append(columns, c)
+	})
+	for _, of := range unique {
+		if c, ok := columns[of[0]]; ok && len(of) == 1 {
+			c.unique = true
+			columns[of[0]] = c
+		}
 	}
-	if err := rows.Err(); err != nil || len(columns) > 0 {
-		return columns, err
+	return columns, err
+}
+
+// show reads the rows of a SHOW statement, whose columns are not the same in all
+// versions; their names in lower case, and NULL as "".
+func (p *Provider) show(ctx context.Context, t template, each func(row map[string]string)) (err error) {
+	rows, err := p.db.QueryContext(ctx, t.with(values{}))
+	if err != nil {
+		return err
 	}
-	// The table does not exist or must not be seen: the server says which.
-	_, err = p.query(ctx, p.sql.inspect, values{})
-	return nil, err
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	fields := make([]sql.NullString, len(names))
+	into := make([]any, len(names))
+	for i := range fields {
+		into[i] = &fields[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		row := map[string]string{}
+		for i, name := range names {
+			row[strings.ToLower(name)] = fields[i].String
+		}
+		each(row)
+	}
+	return rows.Err()
 }
 
 // zones refuses a TIMESTAMP column where its meaning is not safe. ShedLock's
@@ -178,11 +233,12 @@ func (p *Provider) oneTrip(ctx context.Context, version string) (int, error) {
 	if strings.Contains(version, "MariaDB") {
 		probe, way = "BEGIN NOT ATOMIC DECLARE shedbolt INT; SELECT 0 INTO shedbolt; END", block // not in every sql_mode
 	}
-	_, err := p.db.ExecContext(ctx, probe)
-	if number(err) == errSyntax {
+	if _, err := p.db.ExecContext(ctx, probe); number(err) != 0 { // it may not be sent, for whatever reason
 		return steps, nil
+	} else if err != nil {
+		return steps, err
 	}
-	return way, err
+	return way, nil
 }
 
 func (f *fitness) unfit(column, fault, mend string) error {

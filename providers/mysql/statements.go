@@ -12,7 +12,7 @@ var files embed.FS
 
 // statements are the files with the table's and columns' names in place.
 type statements struct {
-	read, inspect, list, take, insert, block, batch, release, extend, forceRelease, table, zones, schema template
+	read, inspect, list, take, insert, block, batch, release, extend, forceRelease, columns, indexes, session, zones, probe, schema template
 }
 
 func newStatements(c config) statements {
@@ -30,8 +30,8 @@ func newStatements(c config) statements {
 	if c.fencing {
 		// At least the time, so that the number rises also over the removal of a
 		// record, and at least the next one, so that it does within a millisecond.
-		names["fence_or_zero"], names["fence_column"], names["first_fence"] = "{fence}", ", {fence}", ", "+now
-		names["next_fence"] = ",\n\t{fence} = GREATEST({fence} + 1, " + now + ")"
+		names["fence_or_zero"], names["fence_column"], names["first_fence"] = "COALESCE({fence}, 0)", ", {fence}", ", "+now
+		names["next_fence"] = ",\n\t{fence} = GREATEST(COALESCE({fence}, 0) + 1, " + now + ")"
 	}
 	// Files may name other files, which stand before them here.
 	file := func(name string) template { return compile(text(name), names) }
@@ -43,7 +43,8 @@ func newStatements(c config) statements {
 		take: file("sql/take.sql"), insert: file("sql/insert.sql"),
 		block: file("sql/acquire_block.sql"), batch: file("sql/acquire_batch.sql"),
 		release: file("sql/release.sql"), extend: file("sql/extend.sql"), forceRelease: file("sql/force_release.sql"),
-		table: file("sql/table.sql"), zones: file("sql/zones.sql"), schema: file("schema.sql"),
+		columns: file("sql/columns.sql"), indexes: file("sql/indexes.sql"), session: file("sql/session.sql"),
+		zones: file("sql/zones.sql"), probe: file("sql/probe.sql"), schema: file("schema.sql"),
 	}
 }
 
@@ -109,9 +110,9 @@ func compile(s string, names map[string]string) template {
 // hexadecimal, so nothing in them is special, whatever the session's sql_mode and
 // character set.
 type values struct {
-	name, holder, database, table string
-	micros, limit                 int64
-	all                           bool
+	name, holder  string
+	micros, limit int64
+	all           bool
 }
 
 func (v values) gap(name string) string {
@@ -128,13 +129,6 @@ func (v values) gap(name string) string {
 		return strconv.FormatInt(v.limit, 10)
 	case "all":
 		return strings.ToUpper(strconv.FormatBool(v.all))
-	case "table_name":
-		return literal(v.table)
-	case "database":
-		if v.database == "" {
-			return "NULL"
-		}
-		return literal(v.database)
 	}
 	panic("no value for {$" + name + "}")
 }

@@ -6,4 +6,5 @@ CAST(CONVERT({name} USING utf8mb4) AS BINARY),
 	COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {locked_at}), 0),
 	COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {lock_until}), 0),
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)),
-	{fence_or_zero}
+	{fence_or_zero},
+	@@GLOBAL.read_only OR @@GLOBAL.innodb_read_only
