@@ -142,10 +142,12 @@ func replyLostExtend(e *env) {
 }
 
 func replyNeverComes(e *env) {
-	proxy, p := e.throughProxy()
-	l := e.locker(p)
 	for _, known := range []bool{false, true} {
 		for skip := range mostTrips {
+			// A new client each time: the connection is of no more use, but may take up
+			// a place in a small pool for a while.
+			proxy, p := e.throughProxy()
+			l := e.locker(p)
 			name := e.name()
 			if known {
 				e.release(e.b, e.must(e.b, claim(name, long)), 0)

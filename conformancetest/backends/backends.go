@@ -116,7 +116,7 @@ func (a Address) Env(backend string) []string {
 func All() []Backend {
 	return []Backend{
 		{Name: "memory", Provider: "memory"},
-		{Name: "sqlite", Provider: "sqlite", Client: "modernc.org/sqlite", Test: "TestSQLite", Variants: []string{"plain"}},
+		{Name: "sqlite", Provider: "sqlite", Client: "modernc.org/sqlite", Test: "TestSQLite", Variants: []string{"wal"}},
 		brief(postgresBackend("postgres15", "15", "")),
 		postgresBackend("postgres17", "17", ""),
 		brief(postgresBackend("postgres18", "18", "")),

@@ -24,6 +24,7 @@
 // SHEDBOLT_TEST_REQUIRE is "all" or lists the backend.
 //
 // Backends whose server's clock is wrong need a lab image, because official ones
-// can't shift it. So where official images are in use, these backends are
-// skipped, and "all" does not include them unless SHEDBOLT_TEST_IMAGES is "lab".
+// can't shift it; MySQL 8.4 needs its official image, because Debian has no package
+// of it. Where only images of the other kind can be had, such a backend is not run,
+// the table says so, and "all" does not include it: to name it does.
 package backends

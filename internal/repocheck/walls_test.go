@@ -12,15 +12,6 @@ import (
 // clients lists, for each provider, the modules it may reach besides the standard
 // library and core: its own client, and what that needs.
 var clients = map[string][]string{
-	"dynamodb": {
-		"github.com/aws/aws-sdk-go-v2",
-		"github.com/aws/aws-sdk-go-v2/internal/configsources",
-		"github.com/aws/aws-sdk-go-v2/internal/endpoints/v2",
-		"github.com/aws/aws-sdk-go-v2/service/dynamodb",
-		"github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding",
-		"github.com/aws/aws-sdk-go-v2/service/internal/endpoint-discovery",
-		"github.com/aws/smithy-go",
-	},
 	"memory": {},
 	"sqlite": {}, // it takes a *sql.DB and leaves the driver to its user
 	"mysql":  {"github.com/go-sql-driver/mysql", "filippo.io/edwards25519"},
