@@ -32,9 +32,10 @@ type Backend struct {
 	// Test is the test of this package that runs the suite on the backend with
 	// the newest client, or "" where the provider has no client.
 	Test string
-	// Variants names those of the provider's variants that tell servers apart.
+	// Variants names those of the provider's variants that tell servers and clients
+	// apart, to which Test is limited; nil for all.
 	Variants []string
-	// Brief limits Test to these.
+	// Brief limits the provider's own tests to these as well.
 	Brief bool
 	// Server says how to start one; nil for an embedded store.
 	Server *Recipe
@@ -88,11 +89,6 @@ func (r *Recipe) checkClock(a Address) error {
 
 // askLimit bounds a question to a server that is ready.
 const askLimit = 10 * time.Second
-
-// BriefVar names a variable that, if it is not empty, makes the tests of this package brief on every
-// backend. cmd/verify sets it where the newest client is also the oldest
-// supported one, on which the provider's own tests run.
-const BriefVar = "SHEDBOLT_TEST_BRIEF"
 
 // Address is where a server is.
 type Address struct {

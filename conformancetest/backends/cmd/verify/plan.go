@@ -106,9 +106,6 @@ func (p plan) backend(ctx context.Context, b backends.Backend) []row {
 		pattern += "/^" + b.Name + "$"
 	}
 	second.client = p.clientVersion(ctx, b.Client, newest)
-	if first.client == second.client {
-		newestEnv = append(newestEnv, backends.BriefVar+"=1")
-	}
 	p.suite(ctx, &second, newestEnv, []string{"-run", pattern, "."})
 	return []row{first, second}
 }
